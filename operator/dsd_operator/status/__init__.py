@@ -1,0 +1,1 @@
+"""Pure status: from what was observed and done to conditions, reasons and messages."""

@@ -1,0 +1,64 @@
+"""What one reconcile pass saw and did, handed from `cluster`, `engine` and `reconcile` to the pure `summarize`.
+
+Objects are plain dicts as the API server returns them; nothing here does I/O.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from dsd_runtime.protocol import EngineStatus, Revision
+from dsd_runtime.schedule import Problem
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The children as they are now. `pods` are all that carry our selector labels, dead ones included."""
+
+    deployment: Mapping[str, Any] | None
+    replica_sets: tuple[Mapping[str, Any], ...]
+    pods: tuple[Mapping[str, Any], ...]
+    config_map: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class ApplyFailure:
+    """One child that could not be applied; `foreign` when an object that is not ours is in the way."""
+
+    kind: str
+    name: str
+    message: str
+    foreign: bool = False
+
+
+class PushState(StrEnum):
+    """How one pod stands to the wanted schedule."""
+
+    APPLIED = "Applied"
+    UNREACHABLE = "PodUnreachable"
+    UNAUTHORIZED = "TokenRefused"
+    REFUSED = "RefusedByEngine"
+    PLUGIN_OFF = "RuntimePluginOff"
+    NOT_READY = "PodNotReady"
+
+
+@dataclass(frozen=True)
+class PushResult:
+    """The outcome of bringing the schedule to one pod. `status` is the engine's own answer when there was one."""
+
+    pod: str
+    state: PushState
+    message: str = ""
+    status: EngineStatus | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the pass wanted and did. `problems` non-empty means nothing was rendered (invalid or unsupported spec)."""
+
+    revision: Revision | None
+    wanted_hash: str | None
+    problems: tuple[Problem, ...] = ()
+    failures: tuple[ApplyFailure, ...] = ()
+    pushes: tuple[PushResult, ...] = ()

@@ -1,0 +1,99 @@
+"""`spec.engine`: vLLM itself."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from dsd_operator.api.common import ApiModel, PositiveInt32, field_extra
+
+ModelRunner = Literal["Auto", "V1", "V2"]
+
+
+class EnvVar(ApiModel):
+    """One environment variable of the engine container."""
+
+    name: str = Field(
+        min_length=1,
+        max_length=256,
+        pattern=r"^[-._a-zA-Z][-._a-zA-Z0-9]*$",
+        description="Name of the variable. Names that the operator sets itself are refused.",
+    )
+    value: str | None = Field(
+        default=None, max_length=32768, description="Value, a string: quote numbers and booleans. Not with valueFrom."
+    )
+    value_from: dict[str, Any] | None = Field(
+        default=None,
+        description="Source of the value, as in a Pod: secretKeyRef, configMapKeyRef, fieldRef or resourceFieldRef.",
+    )
+
+
+class Engine(ApiModel):
+    """vLLM's image, runner and limits. Every change restarts the pods."""
+
+    image: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=1024,
+        description=(
+            "Image with vLLM and the dsd-runtime package; a tag, a digest, or both. "
+            "Default: the runtime image the operator was installed with."
+        ),
+    )
+    image_pull_policy: Literal["Always", "IfNotPresent", "Never"] | None = Field(
+        default=None, description="When the kubelet pulls the image. Default: Kubernetes' own, by the tag."
+    )
+    model_runner: ModelRunner = Field(
+        default="Auto",
+        description=(
+            "vLLM's model runner. Auto leaves the choice to vLLM. It decides which K a method can honour: on V2 some "
+            "methods draft the maximum whatever K is; some methods exist on one runner only."
+        ),
+    )
+    max_num_seqs: PositiveInt32 | None = Field(
+        default=None,
+        description=(
+            "Most requests in one step, the largest batch size a schedule can meet. Default: vLLM's own (1024 on large "
+            "GPUs, 256 on others). Schedule ranges may go beyond it."
+        ),
+    )
+    max_model_len: PositiveInt32 | None = Field(
+        default=None,
+        description=(
+            "Longest context in tokens, prompt and output together. Default: the model's own. "
+            "For vLLM's auto fit put --max-model-len=auto into extraArgs instead."
+        ),
+    )
+    dtype: Literal["auto", "bfloat16", "float", "float16", "float32", "half"] | None = Field(
+        default=None, description="Data type of weights and activations. Default: vLLM's auto."
+    )
+    quantization: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=64,
+        description="Quantization of the target model, as vLLM names it. Default: what the model's config says.",
+    )
+    tensor_parallel_size: PositiveInt32 | None = Field(
+        default=None,
+        description="GPUs of one pod over which the model is split; ask for as many in spec.resources. Default: 1.",
+    )
+    gpu_memory_utilization: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="Share of the GPU's memory vLLM may use, above 0 up to 1. Default: vLLM's own.",
+    )
+    extra_args: tuple[Annotated[str, Field(max_length=4096)], ...] = Field(
+        default=(),
+        max_length=64,
+        description=(
+            "Further arguments of vllm serve, one per item: ['--seed=0'] or ['--seed', '0'], never '--seed 0' in one "
+            "item. Options that have a field here, or that the operator sets itself, are refused in every spelling."
+        ),
+        json_schema_extra=field_extra(list_type="atomic"),
+    )
+    env: tuple[EnvVar, ...] = Field(
+        default=(),
+        max_length=128,
+        description="Further environment variables of the engine container, in this order; each name once.",
+        json_schema_extra=field_extra(list_type="map", list_map_keys=["name"]),
+    )

@@ -1,0 +1,58 @@
+"""`spec` of a DSDDeployment: the schedule is hot, replicas scale, everything else is the envelope and restarts pods."""
+
+from typing import Any
+
+from pydantic import Field
+
+from dsd_operator.api.common import ApiModel, field_extra
+from dsd_operator.api.drafter import Drafter
+from dsd_operator.api.engine import Engine
+from dsd_operator.api.model import Model
+from dsd_operator.api.pod import Rollout, SharedMemory, Startup
+from dsd_runtime.schedule import MAX_RANGES, ScheduleRange
+
+
+class Spec(ApiModel):
+    """What the user wants."""
+
+    model: Model = Field(description="The model that is served.")
+    drafter: Drafter = Field(description="How tokens are drafted, and the largest number of them (K).")
+    schedule: tuple[ScheduleRange, ...] = Field(
+        min_length=1,
+        max_length=MAX_RANGES,
+        description=(
+            "Which K is used at which batch size. HOT: a change is applied to the running pods within seconds, "
+            "without a restart and without losing a request. The first range starts at 1, ranges ascend and do not "
+            "overlap. In a gap the K before it stays in use, above the last range the last K. Always given as a "
+            "whole."
+        ),
+        json_schema_extra=field_extra(list_type="atomic"),
+    )
+    engine: Engine = Field(default_factory=Engine, description="vLLM: image, model runner, limits, arguments.")
+    replicas: int = Field(
+        default=1,
+        ge=0,
+        le=10000,
+        description="Number of pods, each a whole engine. Scaled by kubectl scale and autoscalers.",
+    )
+    resources: dict[str, Any] = Field(
+        default_factory=dict,
+        description=(
+            "Compute resources of the engine container, as in a Pod: requests, limits, claims. Ask for GPUs here "
+            "(nvidia.com/gpu under limits). Quote fractions: cpu: '0.5'."
+        ),
+    )
+    shared_memory: SharedMemory = Field(
+        default_factory=SharedMemory, description="Memory-backed /dev/shm of the engine container."
+    )
+    startup: Startup = Field(default_factory=Startup, description="How long a pod may take to start.")
+    rollout: Rollout = Field(
+        default_factory=Rollout, description="How pods are replaced when a change needs a restart."
+    )
+    pod_template: dict[str, Any] = Field(
+        default_factory=dict,
+        description=(
+            "Merged into the pods: metadata (labels, annotations) and spec, as in a Deployment's template. Containers, "
+            "volumes and env merge by name; the engine's container is called engine. Tolerations are appended."
+        ),
+    )

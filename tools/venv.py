@@ -175,7 +175,7 @@ def ensure(home: Path) -> None:
 
 def main() -> None:
     """Entry point: `--path` prints the virtualenv's path and makes nothing."""
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036 - nothing has checked the version before this file runs
         sys.exit("[venv] Python 3.11 or newer is needed; name it with `make PYTHON=python3.12 …`")
     if sys.argv[1:] == ["--path"]:
         print(venv_path())

@@ -1,0 +1,69 @@
+# Two images: `operator` (the control plane) and `runtime` (vLLM with our plugin, what the pods run).
+#
+#   docker build --target operator -t dsd-operator:0.1.0 .
+#   docker build --target runtime  -t dsd-runtime:0.1.0 .
+#
+# Both bases can be named: `--build-arg PYTHON_IMAGE=…`, `--build-arg VLLM_IMAGE=…`. Dependencies lie in early layers,
+# our wheels in the last one, so that a change of our code rebuilds in seconds. Behind a proxy with a certificate
+# authority of its own, mount its bundle and pass `--build-arg PIP_CERT=PATH`; a mirror goes into PIP_INDEX_URL.
+ARG PYTHON_IMAGE=python:3.11-slim-bookworm
+ARG VLLM_IMAGE=vllm/vllm-openai:v0.32.0
+
+# --- our wheels: a stage each, so that a change of one leaves the other's image alone ----------------------------------
+FROM ${PYTHON_IMAGE} AS build
+ARG PIP_CERT
+ARG PIP_INDEX_URL
+WORKDIR /src
+COPY requirements/build.txt requirements/
+RUN python3 -m venv /build \
+ && /build/bin/pip install -q --no-cache-dir --no-deps --require-hashes -r requirements/build.txt
+ENV PIP_NO_INDEX=1 PIP_NO_DEPS=1 PIP_NO_CACHE_DIR=1
+COPY LICENSE README.md ./
+
+FROM build AS runtime-wheel
+COPY runtime runtime
+RUN /build/bin/pip wheel -q --no-build-isolation --wheel-dir /wheels ./runtime
+
+FROM build AS operator-wheel
+COPY pyproject.toml ./
+COPY operator operator
+RUN /build/bin/pip wheel -q --no-build-isolation --wheel-dir /wheels .
+
+# --- the operator -----------------------------------------------------------------------------------------------------
+FROM ${PYTHON_IMAGE} AS operator
+ARG PIP_CERT
+ARG PIP_INDEX_URL
+COPY requirements/operator.txt /opt/dsd/requirements.txt
+RUN python3 -m venv /opt/dsd \
+ && /opt/dsd/bin/pip install -q --no-cache-dir --no-deps --require-hashes -r /opt/dsd/requirements.txt
+ENV PATH=/opt/dsd/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+EXPOSE 8080 8081
+ENTRYPOINT ["dsd-operator"]
+LABEL org.opencontainers.image.title="dsd-operator" \
+      org.opencontainers.image.description="Kubernetes operator for vLLM's dynamic speculative decoding" \
+      org.opencontainers.image.licenses="Apache-2.0"
+COPY --from=runtime-wheel /wheels /opt/dsd/wheels
+COPY --from=operator-wheel /wheels /opt/dsd/wheels
+RUN /opt/dsd/bin/pip install -q --no-cache-dir --no-deps --no-index /opt/dsd/wheels/*.whl
+USER 65532:65532
+
+# --- vLLM with our plugin ---------------------------------------------------------------------------------------------
+FROM ${VLLM_IMAGE} AS runtime
+ARG PIP_CERT
+ARG PIP_INDEX_URL
+ARG PIP_BREAK_SYSTEM_PACKAGES=1
+USER 0
+# Nothing that vLLM brought may change: the lock fills in only what the image lacks.
+COPY requirements/runtime.txt /opt/dsd/requirements.txt
+RUN python3 -c "import cryptography, jwt" \
+ || python3 -m pip install -q --no-cache-dir --no-deps --require-hashes -r /opt/dsd/requirements.txt
+ENV PYTHONUNBUFFERED=1
+EXPOSE 8000
+ENTRYPOINT ["dsd-serve"]
+LABEL org.opencontainers.image.title="dsd-runtime" \
+      org.opencontainers.image.description="vLLM with schedules of speculative tokens that change in place" \
+      org.opencontainers.image.licenses="Apache-2.0"
+COPY --from=runtime-wheel /wheels /opt/dsd/wheels
+# With dependencies and without an index: pip accepts what is there and fails the build where something does not fit.
+RUN python3 -m pip install -q --no-cache-dir --no-index /opt/dsd/wheels/dsd_runtime-*.whl
+USER 65532:65532

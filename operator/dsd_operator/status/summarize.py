@@ -1,0 +1,72 @@
+"""The whole status of a resource from one reconcile pass. Computed anew each time, never edited."""
+
+from typing import Any
+
+from dsd_operator.api import DSDDeployment
+from dsd_operator.render.labels import selector_string
+from dsd_operator.render.names import names_for
+from dsd_operator.render.service import url
+from dsd_operator.status.blockers import pod_blocker, spec_blocker
+from dsd_operator.status.conditions import Condition, Status, merge_conditions
+from dsd_operator.status.events import Event, transitions
+from dsd_operator.status.notes import resolved_notes
+from dsd_operator.status.observed import Observed, Outcome
+from dsd_operator.status.reasons import ConditionType, Reason
+from dsd_operator.status.rollout import Rollout, available, progressing, rollout_of
+from dsd_operator.status.schedule import pod_schedules, schedule_applied, schedule_status
+
+__all__ = ["Event", "summarize", "transitions"]
+
+
+def summarize(resource: DSDDeployment, observed: Observed, outcome: Outcome, now: str) -> dict[str, Any]:
+    """The status to apply. `now` is RFC 3339; what `resource.status` says of earlier transitions is kept."""
+    rollout = rollout_of(resource, observed, outcome)
+    pods = pod_schedules(observed, outcome)
+    applied = schedule_applied(resource, pods, outcome)
+    moving = progressing(rollout, observed, outcome)
+    conditions = [
+        available(rollout, observed, outcome),
+        moving,
+        applied,
+        _ready(resource, rollout, moving, applied, observed, outcome),
+    ]
+    generation = resource.metadata.generation
+    return {
+        "observedGeneration": generation,
+        "conditions": merge_conditions(resource.status.get("conditions") or [], conditions, generation, now),
+        "replicas": rollout.replicas,
+        "readyReplicas": rollout.ready,
+        "updatedReplicas": rollout.updated,
+        "selector": selector_string(names_for(resource.metadata.name)),
+        "url": url(resource),
+        "ready": f"{rollout.ready}/{rollout.wanted}",
+        "schedule": schedule_status(resource, pods, outcome),
+    }
+
+
+def _ready(
+    resource: DSDDeployment,
+    rollout: Rollout,
+    moving: Condition,
+    applied: Condition,
+    observed: Observed,
+    outcome: Outcome,
+) -> Condition:
+    """True when all of the spec is in force: nothing refused, every pod up to date and ready, no schedule refused."""
+    blocker = spec_blocker(outcome)
+    if blocker is not None:
+        return _condition("False", blocker.reason, blocker.message)
+    if applied.status == "False":
+        return _condition("False", applied.reason, applied.message)
+    if not rollout.complete:
+        waiting = pod_blocker(observed)
+        reason = waiting.reason if waiting else moving.reason
+        return _condition("False", reason, waiting.message if waiting else moving.message)
+    if rollout.wanted == 0:
+        return _condition("True", Reason.SCALED_TO_ZERO, "scaled to zero: nothing serves, as asked")
+    text = f"{rollout.ready} of {rollout.wanted} pods serve"
+    return _condition("True", Reason.READY, "; ".join([text, *resolved_notes(resource, outcome.pushes)]))
+
+
+def _condition(status: Status, reason: Reason, message: str) -> Condition:
+    return Condition(ConditionType.READY, status, reason, message)

@@ -104,9 +104,9 @@ class ApiOnlyCluster:
 
     def start_apiserver(self) -> None:
         """Start the API server again, with all its data, and wait until it and the controllers work."""
-        control_plane.start_apiserver(self._running)
-        if not components.daemon(self._running.layout, "kube-controller-manager").running():
-            control_plane.start_controller_manager(self._running)
+        plane = self._running
+        components.start(plane.layout, control_plane.apiserver(plane))
+        components.start(plane.layout, control_plane.controller_manager(plane))
 
 
 def _remove(state: Path) -> None:

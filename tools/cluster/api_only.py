@@ -70,8 +70,8 @@ def _start(layout: Layout) -> ControlPlane:
     chosen = ports.free_ports(3)
     plane = _plane(layout, *chosen)
     control_plane.make_credentials(plane)
-    control_plane.start_storage_and_apiserver(plane)
-    control_plane.start_controller_manager(plane)
+    components.start(layout, control_plane.etcd(plane), control_plane.apiserver(plane))
+    components.start(layout, control_plane.controller_manager(plane))
     layout.ready.write_text(json.dumps({"ports": chosen}))
     return plane
 

@@ -1,4 +1,4 @@
-"""etcd, API server, controller manager and scheduler: their certificates, arguments and start.
+"""etcd, API server, controller manager and scheduler: their credentials and arguments.
 
 The API-only mode and the full node differ only in :class:`ControlPlane`'s fields.
 """
@@ -6,12 +6,12 @@ The API-only mode and the full node differ only in :class:`ControlPlane`'s field
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.cluster import components, gobuild, kubeapi, kubeconfig, versions
+from tools.cluster import gobuild, kubeapi, kubeconfig, versions
 from tools.cluster.certificates import Authority
+from tools.cluster.components import Component
 from tools.cluster.paths import Layout
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
-_START_SECONDS = 90
 # The default client-side limits (20 requests per second) would be what a test of many objects measures.
 _CLIENT_LIMITS = ("--kube-api-qps=500", "--kube-api-burst=1000")
 
@@ -147,29 +147,23 @@ def scheduler_command(plane: ControlPlane) -> list[str | Path]:
     ]
 
 
-def start_storage_and_apiserver(plane: ControlPlane) -> None:
-    """etcd and the API server together: the API server waits for etcd by itself."""
-    etcd = components.start(plane.layout, "etcd", etcd_command(plane))
-    apiserver = components.start(plane.layout, "kube-apiserver", apiserver_command(plane))
+def etcd(plane: ControlPlane) -> Component:
+    """The storage."""
     health = f"http://127.0.0.1:{plane.etcd_client_port}/health"
-    components.await_ready(etcd, lambda: kubeapi.answers(health), _START_SECONDS)
-    components.await_ready(apiserver, plane.client.ready, _START_SECONDS)
+    return Component("etcd", etcd_command(plane), lambda: kubeapi.answers(health))
 
 
-def start_apiserver(plane: ControlPlane) -> None:
-    """The API server alone, over the etcd that runs."""
-    apiserver = components.start(plane.layout, "kube-apiserver", apiserver_command(plane))
-    components.await_ready(apiserver, plane.client.ready, _START_SECONDS)
+def apiserver(plane: ControlPlane) -> Component:
+    """The API server; it waits for etcd by itself, so both can start together."""
+    return Component("kube-apiserver", apiserver_command(plane), plane.client.ready)
 
 
-def start_controller_manager(plane: ControlPlane) -> None:
+def controller_manager(plane: ControlPlane) -> Component:
     """The controllers; ready once they have made the default service account."""
-    manager = components.start(plane.layout, "kube-controller-manager", controller_manager_command(plane))
-    components.await_ready(manager, plane.client.has_default_service_account, _START_SECONDS)
+    ready = plane.client.has_default_service_account
+    return Component("kube-controller-manager", controller_manager_command(plane), ready)
 
 
-def start_scheduler(plane: ControlPlane) -> None:
-    """The scheduler. It has no endpoint to ask; the node's first pods show that it works."""
-    plane.authority.issue("scheduler", "system:kube-scheduler")
-    write_kubeconfig(plane, "scheduler")
-    components.start(plane.layout, "kube-scheduler", scheduler_command(plane))
+def scheduler(plane: ControlPlane) -> Component:
+    """The scheduler. It has no endpoint to ask; that pods get a node shows that it works."""
+    return Component("kube-scheduler", scheduler_command(plane), lambda: True)

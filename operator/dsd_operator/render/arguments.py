@@ -11,8 +11,8 @@ from dsd_operator.api import Spec
 from dsd_operator.api.drafter import Drafter
 from dsd_operator.api.engine import Engine
 from dsd_operator.api.model import Model
+from dsd_operator.render.verdict import prepared_tokens
 from dsd_runtime.protocol import CONFIG_FILE_NAME
-from dsd_runtime.schedule import default_prepared_tokens
 
 COMMAND: Final = ("dsd-serve",)
 PORT: Final = 8000
@@ -25,7 +25,7 @@ def engine_arguments(spec: Spec) -> list[str]:
         spec.model.name,
         *_model_options(spec.model),
         *("--dsd-config", f"{CONFIG_DIRECTORY}/{CONFIG_FILE_NAME}"),
-        *("--dsd-prepared-tokens", ",".join(str(k) for k in prepared_tokens(spec.drafter))),
+        *("--dsd-prepared-tokens", ",".join(str(k) for k in prepared_tokens(spec))),
         *("--speculative-config", json.dumps(speculative_config(spec.drafter), sort_keys=True)),
         *("--port", str(PORT)),
         *_engine_options(spec.engine),
@@ -37,12 +37,6 @@ def engine_arguments(spec: Spec) -> list[str]:
 def literal(text: str) -> str:
     """`text` as the kubelet must get it so that the container sees it unchanged (it expands `$(X)` and `$$`)."""
     return text.replace("$", "$$")
-
-
-def prepared_tokens(drafter: Drafter) -> tuple[int, ...]:
-    """The K values the engine prepares at start, ascending. Depends on the envelope only."""
-    chosen = drafter.prepared_tokens or default_prepared_tokens(drafter.num_speculative_tokens)
-    return tuple(sorted(set(chosen)))
 
 
 def speculative_config(drafter: Drafter) -> dict[str, Any]:

@@ -5,10 +5,12 @@ Two groups, because the hot path stands alone: a bad podTemplate must not hold u
 
 from collections.abc import Iterator
 
-from dsd_operator.api import DSDDeployment
+from dsd_operator.api import DSDDeployment, Spec
 from dsd_operator.render.owned import engine_container, owned_problems
 from dsd_operator.render.quantity import parse, resource_problems
 from dsd_operator.render.shapes import POD_TEMPLATE, shape_problems
+from dsd_operator.render.verdict import verdict_of
+from dsd_runtime.parameters import parameter_problems
 from dsd_runtime.schedule import Problem, validate
 
 
@@ -21,16 +23,44 @@ def schedule_problems(resource: DSDDeployment) -> list[Problem]:
     """Why the schedule cannot be used with this drafter; then it goes into no ConfigMap and to no pod."""
     spec = resource.spec
     found = validate(spec.schedule, spec.drafter.num_speculative_tokens)
-    return [Problem(f"spec.schedule{p.field.removeprefix('ranges')}", p.message) for p in found]
+    malformed = [Problem(f"spec.schedule{p.field.removeprefix('ranges')}", p.message) for p in found]
+    return malformed or list(_unsupported_ranges(spec))
 
 
 def envelope_problems(resource: DSDDeployment) -> list[Problem]:
     """Why no pods can be made from this resource; running pods and their schedule go on."""
-    return [*_template_problems(resource), *_quantity_problems(resource)]
+    spec = resource.spec
+    return [
+        *_drafter_problems(spec),
+        *_template_problems(spec),
+        *_quantity_problems(spec),
+    ]
 
 
-def _template_problems(resource: DSDDeployment) -> list[Problem]:
-    template, path = resource.spec.pod_template, "spec.podTemplate"
+def _unsupported_ranges(spec: Spec) -> Iterator[Problem]:
+    reasons = verdict_of(spec).reasons
+    for index, item in enumerate(spec.schedule):
+        reason = reasons.get(item.num_speculative_tokens)
+        if reason is not None:
+            yield Problem(
+                f"spec.schedule[{index}].numSpeculativeTokens", f"K={item.num_speculative_tokens} is refused: {reason}"
+            )
+
+
+def _drafter_problems(spec: Spec) -> Iterator[Problem]:
+    drafter, verdict = spec.drafter, verdict_of(spec)
+    yield from parameter_problems(drafter.parameters, drafter.method, spec.engine.model_runner)
+    if not verdict.allowed:
+        yield Problem("spec.drafter.method", next(iter(verdict.reasons.values())))
+        return
+    for index, k in enumerate(drafter.prepared_tokens or ()):
+        if k not in verdict.allowed:
+            reason = verdict.reasons.get(k, f"it is above the maximum of {drafter.num_speculative_tokens}")
+            yield Problem(f"spec.drafter.preparedTokens[{index}]", f"K={k} cannot be prepared: {reason}")
+
+
+def _template_problems(spec: Spec) -> list[Problem]:
+    template, path = spec.pod_template, "spec.podTemplate"
     misshapen = list(shape_problems(template, POD_TEMPLATE, path))
     if misshapen:
         return misshapen
@@ -39,9 +69,9 @@ def _template_problems(resource: DSDDeployment) -> list[Problem]:
     return [*owned_problems(template, path), *resources]
 
 
-def _quantity_problems(resource: DSDDeployment) -> Iterator[Problem]:
-    yield from resource_problems(resource.spec.resources, "spec.resources")
-    limit = resource.spec.shared_memory.size_limit
+def _quantity_problems(spec: Spec) -> Iterator[Problem]:
+    yield from resource_problems(spec.resources, "spec.resources")
+    limit = spec.shared_memory.size_limit
     if limit is None:
         return
     try:

@@ -77,8 +77,4 @@ def _problem(problem: Problem) -> str:
 
 
 def _failure(failure: ApplyFailure) -> str:
-    if failure.foreign:
-        return (
-            f"{failure.kind} {failure.name} exists and is not ours: {failure.message}; delete it or rename the resource"
-        )
-    return f"{failure.kind} {failure.name} was refused: {failure.message}"
+    return f"{failure.kind} {failure.name}: {failure.message}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from dsd_operator.api import DSDDeployment
-from dsd_operator.render.arguments import prepared_tokens
+from dsd_operator.render.verdict import prepared_tokens
 from dsd_operator.status.observed import PushResult
 from dsd_runtime.protocol import Envelope
 
@@ -26,7 +26,7 @@ def _envelopes(answers: Iterable[PushResult]) -> Iterator[Envelope]:
 
 
 def _unprepared(resource: DSDDeployment) -> Iterator[str]:
-    prepared = prepared_tokens(resource.spec.drafter)
+    prepared = prepared_tokens(resource.spec)
     scheduled = {r.num_speculative_tokens for r in resource.spec.schedule}
     missing = sorted(scheduled - set(prepared))
     if missing:

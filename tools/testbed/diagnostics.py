@@ -1,0 +1,44 @@
+"""What helps after a failed test: status, events, pods and the ends of their logs, bounded."""
+
+import json
+from collections.abc import Iterable
+
+from tools.testbed.kube import Json, Kube
+
+_EVENTS = 30
+
+
+def report(kube: Kube, namespaces: Iterable[str]) -> str:
+    """The state of every DSDDeployment and pod in `namespaces` as text."""
+    parts = [part for namespace in namespaces for part in _namespace(kube, namespace)]
+    return "\n".join(parts)
+
+
+def _namespace(kube: Kube, namespace: str) -> list[str]:
+    parts = [f"===== namespace {namespace}"]
+    for resource in kube.list("DSDDeployment", namespace):
+        status = json.dumps(resource.get("status"), indent=1)
+        parts.append(f"--- DSDDeployment {resource['metadata']['name']}\n{status}")
+    events = sorted(kube.list("Event", namespace), key=_time)[-_EVENTS:]
+    parts.append("--- events\n" + "\n".join(_event(event) for event in events))
+    parts += [_pod(kube, pod) for pod in kube.list("Pod", namespace)]
+    return parts
+
+
+def _time(event: Json) -> str:
+    return str(event.get("lastTimestamp") or event.get("eventTime") or "")
+
+
+def _event(event: Json) -> str:
+    about = event["involvedObject"]
+    return f"{_time(event)} {event.get('reason')} {about.get('kind')}/{about.get('name')}: {event.get('message')}"
+
+
+def _pod(kube: Kube, pod: Json) -> str:
+    meta, status = pod["metadata"], pod["status"]
+    states = [
+        f"{c['name']} ready={c['ready']} restarts={c['restartCount']} {json.dumps(c['state'])}"
+        for c in status.get("containerStatuses", [])
+    ]
+    log = kube.logs(meta["namespace"], meta["name"])
+    return f"--- pod {meta['name']} {status.get('phase')} {status.get('podIP')}\n" + "\n".join([*states, log])

@@ -1,0 +1,66 @@
+"""The chart, installed on the cluster in use with the images of this checkout; where the models lie on the node."""
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tools.cluster import api, paths
+from tools.testbed.kube import Json, Kube
+
+RELEASE: Final = "dsd-operator"
+NAMESPACE: Final = "dsd-operator"
+CHART: Final = paths.REPOSITORY / "charts" / "dsd-operator"
+
+_HELM_SECONDS: Final = 240
+
+
+@dataclass(frozen=True)
+class Installation:
+    """The running operator. The chart names Deployment and ServiceAccount like the release."""
+
+    kube: Kube
+    runtime_image: str
+    namespace: str = NAMESPACE
+    deployment: str = RELEASE
+    service_account: str = RELEASE
+
+    def operator_pods(self) -> list[Json]:
+        """The operator's pods, those on their way out included."""
+        return self.kube.list("Pod", self.namespace, f"app.kubernetes.io/instance={RELEASE}")
+
+    def mint(self, audience: str) -> str:
+        """A token of the operator's ServiceAccount, as the operator itself gets them."""
+        return self.kube.token(self.namespace, self.service_account, audience)
+
+
+def models_directory() -> Path:
+    """Where the tiny models lie, on this machine, which is the node."""
+    return paths.cache_root() / "models" / "tiny"
+
+
+def install() -> Installation:
+    """Install or upgrade the chart and wait until the operator is ready. ClusterError when there is no cluster."""
+    kubeconfig, images = api.full_node_kubeconfig(), api.images()
+    helm_upgrade(kubeconfig, image_values(images.operator, images.runtime))
+    return Installation(Kube(kubeconfig), images.runtime)
+
+
+def image_values(operator: str, runtime: str) -> dict[str, str]:
+    """Chart values for two full image references."""
+    values: dict[str, str] = {}
+    for key, reference in (("image", operator), ("engineImage", runtime)):
+        repository, _, tag = reference.rpartition(":")
+        values |= {f"{key}.repository": repository, f"{key}.tag": tag}
+    return values
+
+
+def helm_upgrade(kubeconfig: Path, values: dict[str, str]) -> None:
+    """`helm upgrade --install` of the chart; RuntimeError with what helm said when it fails."""
+    command: list[str | Path] = [api.program("helm"), "upgrade", "--install", RELEASE, CHART, "--namespace", NAMESPACE]
+    command += ["--create-namespace", "--kubeconfig", kubeconfig, "--wait", "--timeout", f"{_HELM_SECONDS}s"]
+    for key, value in values.items():
+        command += ["--set-string", f"{key}={value}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_HELM_SECONDS + 60, check=False)
+    if done.returncode:
+        raise RuntimeError(f"helm could not install the chart: {done.stderr.strip()}")

@@ -4,12 +4,12 @@ Any number run side by side, each in a directory of its own, and beside the full
 """
 
 import json
-import shutil
 from pathlib import Path
 
 from tools.cluster import components, control_plane, gobuild, ports, versions
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.errors import ClusterError
+from tools.cluster.files import remove_tree
 from tools.cluster.paths import Layout
 
 _STARTS = 3  # another process may take a free port between the look and the use
@@ -91,8 +91,4 @@ def stop(state: Path) -> None:
         raise ClusterError(f"{layout.root} holds files that are not of a cluster: {', '.join(sorted(foreign)[:5])}")
     _stop_components(layout)
     for name in _OWNED:
-        path = layout.root / name
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+        remove_tree(layout.root / name)

@@ -60,6 +60,12 @@ def make_credentials(plane: ControlPlane) -> None:
     write_kubeconfig(plane, "controller-manager")
 
 
+def make_scheduler_credentials(plane: ControlPlane) -> None:
+    """The scheduler's certificate and kubeconfig."""
+    plane.authority.issue("scheduler", "system:kube-scheduler")
+    write_kubeconfig(plane, "scheduler")
+
+
 def write_kubeconfig(plane: ControlPlane, user: str) -> Path:
     """The kubeconfig of a component whose certificate has been issued under this name."""
     path = plane.layout.kubeconfig_of(user)

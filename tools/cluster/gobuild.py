@@ -1,15 +1,12 @@
 """Build the pinned tools from their Go modules into the cache, each once per version, module files and flags."""
 
-import fcntl
 import hashlib
-import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
-from tools.cluster import paths, shell
+from tools.cluster import locks, paths, shell
 from tools.cluster.console import step
 from tools.cluster.errors import ClusterError
 from tools.cluster.versions import Tool
@@ -58,23 +55,11 @@ def _build(tool: Tool, destination: Path) -> None:
         staged.rename(destination.parent)
 
 
-@contextmanager
-def _lock(name: str) -> Iterator[None]:
-    """One build of a tool at a time, also across processes; the lock goes with the process."""
-    paths.binaries_root().mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(paths.binaries_root() / f".{name}.lock", os.O_CREAT | os.O_RDWR, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
 def ensure(tools: Sequence[Tool]) -> None:
     """Build what is missing, with progress. Raises ClusterError with the compiler's last lines if a build fails."""
     missing = [tool for tool in tools if not binary(tool).exists()]
     for number, tool in enumerate(missing, 1):
-        with _lock(tool.name):
+        with locks.locked(paths.binaries_root() / f".{tool.name}.lock", f"building {tool.name}"):
             if not binary(tool).exists():
                 with step(f"[{number}/{len(missing)}] building {tool.name} {tool.version}"):
                     _build(tool, binary(tool))

@@ -29,11 +29,6 @@ def containerd_root() -> Path:
     return cache_root() / "containerd"
 
 
-def registry_root() -> Path:
-    """Blobs of the local registry."""
-    return cache_root() / "registry"
-
-
 def buildah_root() -> Path:
     """Storage of buildah, apart from whatever else the machine uses buildah for."""
     return cache_root() / "buildah"

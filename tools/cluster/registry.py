@@ -1,6 +1,6 @@
 """The local image registry: on loopback only, its blobs in the cache."""
 
-from tools.cluster import components, gobuild, kubeapi, paths, versions
+from tools.cluster import components, gobuild, locks, kubeapi, paths, versions
 from tools.cluster.components import Component
 from tools.cluster.paths import Layout
 
@@ -20,10 +20,14 @@ http:
 """
 
 
-def component(layout: Layout) -> Component:
-    """The registry as a component of the full node; writes its configuration."""
-    configuration = layout.configuration / "registry.yaml"
-    configuration.write_text(_CONFIGURATION.format(root=paths.registry_root(), port=PORT))
+def layout() -> Layout:
+    """Its own directory: images are built without a node, and a new node does not disturb that."""
+    return Layout(paths.cache_root() / "registry")
+
+
+def _component() -> Component:
+    configuration = layout().configuration / "registry.yaml"
+    configuration.write_text(_CONFIGURATION.format(root=layout().data, port=PORT))
     command = [gobuild.binary(versions.REGISTRY), "serve", configuration]
     # Without this the program tries to send traces to a collector that is not there.
     environment = {"OTEL_TRACES_EXPORTER": "none"}
@@ -41,10 +45,14 @@ def has(reference: str) -> bool:
     return kubeapi.answers(f"http://127.0.0.1:{PORT}/v2/{repository}/manifests/{tag}", accept=_MANIFEST_TYPES)
 
 
-def ensure_running(layout: Layout) -> None:
-    """Start the registry alone, if it does not run: images can be built without a node."""
-    if components.daemon(layout, "registry").running() and answers():
-        return
+def ensure_running() -> None:
+    """Start the registry if it does not run."""
     gobuild.ensure([versions.REGISTRY])
-    layout.make()
-    components.start(layout, component(layout))
+    with locks.locked(layout().root / "lock", "starting the registry"):
+        layout().make()
+        components.start(layout(), _component())
+
+
+def stop() -> None:
+    """Stop the registry; its images stay."""
+    components.daemon(layout(), "registry").stop()

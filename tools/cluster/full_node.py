@@ -1,0 +1,139 @@
+"""The full node: control plane, containerd, kubelet, kube-proxy, DNS and registry, in the order they need each other."""
+
+import json
+
+from tools.cluster import (
+    cgroups,
+    components,
+    container_runtime,
+    control_plane,
+    debian,
+    dns,
+    gobuild,
+    host,
+    leftovers,
+    locks,
+    network,
+    node,
+    paths,
+    ports,
+    processes,
+    registry,
+    versions,
+)
+from tools.cluster.components import Component
+from tools.cluster.console import say, step
+from tools.cluster.control_plane import ControlPlane
+from tools.cluster.errors import ClusterError
+from tools.cluster.paths import Layout
+
+_API_PORT = 6443
+
+
+def layout() -> Layout:
+    """Where the full node lives."""
+    return Layout(paths.node_state())
+
+
+def up() -> None:
+    """Start the full node, or what of it does not run. Raises ClusterError if it cannot be had.
+
+    Killed components are started again over the existing cluster. Where that fails, or where the last start did not
+    get to its end, or the machine was rebooted, what is left is removed and a new, empty cluster started.
+    """
+    debian.require_root()
+    debian.ensure(debian.NODE_PACKAGES)
+    gobuild.ensure(versions.NODE_TOOLS)
+    registry.ensure_running()
+    with locks.locked(paths.cache_root() / "cluster.lock", "starting or stopping the node"):
+        if not _resume():
+            _start_anew()
+
+
+def down() -> None:
+    """Stop the full node and remove everything of it but images, programs and logs."""
+    debian.require_root()
+    with locks.locked(paths.cache_root() / "cluster.lock", "starting or stopping the node"):
+        if not paths.node_state().exists():
+            say("the node does not run")
+            return
+        with step("stopping the node"):
+            leftovers.remove_node(layout())
+            registry.stop()
+
+
+def recorded_plane() -> ControlPlane | None:
+    """The control plane of a node that was started to the end since the machine booted; None without one."""
+    try:
+        record = json.loads(layout().ready.read_text())
+        return _plane(*record["etcd_ports"]) if record["boot"] == processes.boot_id() else None
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _plane(etcd_client_port: int, etcd_peer_port: int) -> ControlPlane:
+    return ControlPlane(
+        layout=layout(),
+        address=network.NODE_ADDRESS,
+        port=_API_PORT,
+        etcd_client_port=etcd_client_port,
+        etcd_peer_port=etcd_peer_port,
+        service_range=network.SERVICE_RANGE,
+        service_address=network.SERVICE_ADDRESS,
+        node_name=node.NODE_NAME,
+    )
+
+
+def _foundation(plane: ControlPlane) -> list[Component]:
+    """What the rest of the node needs."""
+    return [control_plane.etcd(plane), control_plane.apiserver(plane), container_runtime.component(plane.layout)]
+
+
+def _rest(plane: ControlPlane) -> list[Component]:
+    parts = [control_plane.controller_manager(plane), control_plane.scheduler(plane)]
+    return [*parts, node.kubelet(plane), node.kube_proxy(plane), dns.component(plane)]
+
+
+def _resume() -> bool:
+    plane = recorded_plane()
+    if plane is None:
+        return False
+    try:
+        network.ensure()
+        cgroups.ensure()
+        started = components.start(plane.layout, *_foundation(plane))
+        started += components.start(plane.layout, *_rest(plane))
+    except ClusterError as error:
+        say(f"the node cannot be resumed, starting a new one: {error}")
+        return False
+    say(f"started again: {', '.join(started)}" if started else "the node already runs")
+    return True
+
+
+def _start_anew() -> None:
+    place = layout()
+    if place.root.exists():
+        with step("removing what an earlier start left"):
+            leftovers.remove_node(place)
+    place.make()
+    for log in place.logs.iterdir():
+        log.unlink()
+    etcd_ports = ports.free_ports(2)
+    plane = _plane(*etcd_ports)
+    with step("starting the node"):
+        host.remember(place)
+        network.ensure()
+        cgroups.ensure()
+        _make_credentials(plane)
+        components.start(place, *_foundation(plane))
+        container_runtime.import_pause_image(place)
+        dns.grant_rights(plane)
+        components.start(place, *_rest(plane))
+    place.ready.write_text(json.dumps({"etcd_ports": etcd_ports, "boot": processes.boot_id()}))
+
+
+def _make_credentials(plane: ControlPlane) -> None:
+    control_plane.make_credentials(plane)
+    control_plane.make_scheduler_credentials(plane)
+    node.make_credentials(plane)
+    dns.make_credentials(plane)

@@ -1,0 +1,144 @@
+"""The config file: reading it, and watching it for changes.
+
+In a pod it is a mounted ConfigMap, which the kubelet replaces by switching a symbolic link; elsewhere it is a file that
+somebody edits. Both are followed by comparing the content about once a second: no inotify, which sees neither the
+switch of a link nor a change on a network file system. `engine` applies what is read, `routes` takes the auth part.
+"""
+
+import hashlib
+import json
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from pydantic import ValidationError
+
+from dsd_runtime.protocol import ConfigFile
+
+logger = logging.getLogger("vllm.dsd.config_file")
+
+MAX_FILE_BYTES: Final = 1024 * 1024
+"""Largest config file; a ConfigMap cannot be larger."""
+
+POLL_SECONDS: Final = 1.0
+
+
+class ConfigFileError(Exception):
+    """The file cannot be used; the text says where and why."""
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML without the trap of a key that is given twice (PyYAML takes the last one without a word)."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for i, key in enumerate(keys):
+            if key in keys[:i]:
+                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} is given twice", node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+def field_path(location: tuple[int | str, ...]) -> str:
+    """A pydantic error location as a person writes it: `ranges[0].startBatchSize`."""
+    path = ""
+    for part in location:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
+    return path
+
+
+def parse(content: bytes) -> ConfigFile:
+    """Parse the content of a config file (YAML, hence JSON too); raises ConfigFileError."""
+    if len(content) > MAX_FILE_BYTES:
+        raise ConfigFileError(f"larger than {MAX_FILE_BYTES} bytes")
+    try:
+        data = yaml.load(content, Loader=_Loader)  # noqa: S506 (a SafeLoader)
+        # Through JSON, because strict pydantic models take a JSON array for a tuple, and no Python list.
+        text = json.dumps(data, allow_nan=False)
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+        raise ConfigFileError(f"not valid YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(data, dict):
+        raise ConfigFileError("must be a mapping with the keys ranges, and optionally revision and auth")
+    try:
+        return ConfigFile.model_validate_json(text)
+    except ValidationError as error:
+        details = "; ".join(f"{field_path(e['loc']) or 'file'}: {e['msg']}" for e in error.errors())
+        raise ConfigFileError(details) from error
+
+
+def read_bytes(path: Path) -> bytes:
+    """The raw content; raises ConfigFileError when the file cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise ConfigFileError(f"cannot be read: {error.strerror}") from error
+
+
+def read(path: Path) -> ConfigFile:
+    """Read and parse; raises ConfigFileError with the path in the text."""
+    try:
+        return parse(read_bytes(path))
+    except ConfigFileError as error:
+        raise ConfigFileError(f"config file {path}: {error}") from error
+
+
+class Watcher:
+    """Follows one file in a daemon thread of its own.
+
+    `apply` gets each new content that parses; `report` gets each new reason why the file cannot be used (the schedule
+    in use stays), and None once it can be used again. Both are called from the thread, never twice for one content.
+    """
+
+    def __init__(
+        self, path: Path, apply: Callable[[ConfigFile], None], report: Callable[[str | None], None]
+    ) -> None:
+        self._path = path
+        self._apply = apply
+        self._report = report
+        self._seen = b""
+        self._fault: str | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="dsd-config-file", daemon=True)
+
+    def start(self) -> None:
+        """Begin to poll."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread and wait for it."""
+        self._stop.set()
+        self._thread.join()
+
+    def poll(self) -> None:
+        """Look once; does nothing when the content is the one seen last."""
+        try:
+            content = read_bytes(self._path)
+            digest = hashlib.sha256(content).digest()
+            if digest == self._seen and self._fault is None:
+                return
+            config = parse(content)
+        except ConfigFileError as error:
+            self._set_fault(f"config file {self._path}: {error}")
+            return
+        self._set_fault(None)
+        if digest != self._seen:
+            self._seen = digest
+            self._apply(config)
+
+    def _set_fault(self, fault: str | None) -> None:
+        if fault == self._fault:
+            return
+        self._fault = fault
+        if fault is not None:
+            logger.error("%s; the schedule in use stays", fault)
+        self._report(fault)
+
+    def _run(self) -> None:
+        while not self._stop.wait(POLL_SECONDS):
+            try:
+                self.poll()
+            except Exception:
+                logger.exception("watching %s failed; the schedule in use stays", self._path)

@@ -1,0 +1,168 @@
+"""What one engine core holds: schedule state, config-file watcher, metrics, and the utilities that the routes call.
+
+Made by the scheduler mixin (`scheduler`) when vLLM constructs its scheduler, hence before the first request. Everything
+here takes and returns plain data, because utilities travel between processes.
+"""
+
+import datetime
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from dsd_runtime import __version__, compat, config_file, resolved
+from dsd_runtime.metrics import ScheduleMetrics, StepMetrics, show_plugin
+from dsd_runtime.outcome import StepOutcome
+from dsd_runtime.protocol import (
+    ConfigFile,
+    EngineCoreState,
+    EngineStatus,
+    Envelope,
+    ErrorState,
+    Revision,
+    SchedulePut,
+    Versions,
+)
+from dsd_runtime.schedule import Ranges, ScheduleRange, from_triples
+from dsd_runtime.state import Active, Answer, EngineState, Proposal, Result, Source
+
+logger = logging.getLogger("vllm.dsd.engine")
+
+
+class EngineRuntime:
+    """The DSD side of one engine core."""
+
+    def __init__(
+        self, envelope: Envelope, reasons: Mapping[int, str], start: Ranges, labels: dict[str, str]
+    ) -> None:
+        """`start` is in force until the config file (read here, if there is one) replaces it."""
+        self.envelope = envelope
+        self._engine = int(labels["engine"])
+        self._steps = 0
+        self._chosen = envelope.num_speculative_tokens
+        self._latest: StepOutcome | None = None
+        self._error: ErrorState | None = None
+        self._step_metrics = StepMetrics(labels, envelope.max_num_seqs)
+        self._schedule_metrics = ScheduleMetrics(labels)
+        show_plugin(
+            labels,
+            version=__version__,
+            vllm_version=compat.gate().vllm_version,
+            method=envelope.method,
+            runner=envelope.model_runner,
+            mode="on",
+        )
+        self.state = EngineState(envelope, reasons, start, self._changed)
+        self._watcher = self._watch()
+
+    @classmethod
+    def of(cls, config: Any) -> "EngineRuntime":
+        """Make it from a resolved VllmConfig that `resolved.refusal` has nothing against."""
+        verdict = resolved.verdict(config)
+        envelope = resolved.envelope(config, verdict)
+        return cls(envelope, verdict.reasons, start_ranges(config, envelope), resolved.identity(config))
+
+    def _watch(self) -> config_file.Watcher | None:
+        path = resolved.config_path()
+        if path is None:
+            return None
+        watcher = config_file.Watcher(path, self._apply_file, self._report_file)
+        watcher.poll()
+        watcher.start()
+        return watcher
+
+    def choose(self, batch_size: int) -> int:
+        """K for the step that is being scheduled."""
+        self._chosen = self.state.current.policy.choose(batch_size, self._latest)
+        return self._chosen
+
+    def observe(self, step: StepOutcome) -> None:
+        """Count a finished step."""
+        self._latest = step
+        self._steps += 1
+        self._step_metrics.observe(step)
+
+    def status(self) -> dict[str, Any]:
+        """This engine core's view, as a one-engine EngineStatus."""
+        schedule = self.state.current.describe()
+        core = EngineCoreState(
+            engine=self._engine, schedule=schedule, num_speculative_tokens=self._chosen, steps=self._steps
+        )
+        return EngineStatus(
+            mode="on",
+            versions=Versions(runtime=__version__, vllm=compat.gate().vllm_version),
+            envelope=self.envelope,
+            schedule=schedule,
+            engines=(core,),
+            last_error=self._error,
+        ).dump()
+
+    def check(self, body: str) -> dict[str, Any]:
+        """What `put` would answer, without doing it."""
+        return encode(self.state.check(proposal_of(body)))
+
+    def put(self, body: str) -> dict[str, Any]:
+        """Use the schedule of a PUT from the next step on, or say why not; with the status after it."""
+        return encode(self._accept(proposal_of(body))) | {"status": self.status()}
+
+    def roll_back(self, revision: str) -> bool:
+        """Undo a PUT that another engine core refused."""
+        return self.state.roll_back(Revision.model_validate_json(revision))
+
+    def _accept(self, proposal: Proposal) -> Answer:
+        answer = self.state.accept(proposal)
+        self._schedule_metrics.count_update(proposal.source, answer.result)
+        if answer.result is Result.INVALID:
+            logger.error("schedule from %s refused, the one in use stays: %s", proposal.source, answer.text())
+            self._set_error(proposal.source, answer.text())
+        elif answer.result is Result.APPLIED:
+            self._error = None
+        return answer
+
+    def _apply_file(self, config: ConfigFile) -> None:
+        self._accept(Proposal(config.ranges, config.revision, "file"))
+
+    def _report_file(self, fault: str | None) -> None:
+        if fault is not None:
+            self._set_error("file", fault)
+        elif self._error is not None and self._error.source == "file":
+            self._error = None
+
+    def _set_error(self, source: Source, message: str) -> None:
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        self._error = ErrorState(source=source, message=message, time=now)
+
+    def _changed(self, active: Active) -> None:
+        shown = active.describe()
+        number = shown.revision.number if shown.revision else None
+        logger.info(
+            "schedule in use: %s (from %s, revision %s)", [r.triple() for r in shown.ranges], shown.source, number
+        )
+        self._schedule_metrics.show(shown)
+
+
+def proposal_of(body: str) -> Proposal:
+    """The proposal in a validated PUT body."""
+    put = SchedulePut.model_validate_json(body)
+    return Proposal(put.ranges, put.revision, "http")
+
+
+def encode(answer: Answer) -> dict[str, Any]:
+    """An answer as plain data for the way to the front end."""
+    return {
+        "result": str(answer.result),
+        "problems": [{"field": p.field, "message": p.message} for p in answer.problems],
+    }
+
+
+def start_ranges(config: Any, envelope: Envelope) -> Ranges:
+    """What is in force until the config file is read: the user's own start-up table, else the largest possible K.
+
+    The superset table that `plugin` puts in is no schedule: it exists so that vLLM prepares every K.
+    """
+    table = config.speculative_config.num_speculative_tokens_per_batch_size
+    if table and not resolved.has_superset(config):
+        return from_triples(table)
+    largest = max(envelope.allowed_tokens)
+    return (
+        ScheduleRange(start_batch_size=1, end_batch_size=envelope.max_num_seqs, num_speculative_tokens=largest),
+    )

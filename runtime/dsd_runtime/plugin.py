@@ -1,0 +1,114 @@
+"""The general plugin of vLLM: called in every process of the engine, it sets the hooks.
+
+Idempotent, imports nothing of vLLM where the gate is closed, and never raises into vLLM: without our hooks the engine
+serves with vLLM's own static table.
+"""
+
+import logging
+from typing import Any
+
+from dsd_runtime import __version__, compat, resolved, scheduler
+from dsd_runtime.config_file import ConfigFileError, read
+from dsd_runtime.metrics import show_plugin
+from dsd_runtime.protocol import EngineStatus, ErrorState, Versions
+from dsd_runtime.schedule import superset_triples, to_triples
+
+logger = logging.getLogger("vllm.dsd.plugin")
+
+_registered = False
+
+
+def register() -> None:
+    """Entry point `dsd` of the group vllm.general_plugins."""
+    global _registered
+    if _registered:
+        return
+    _registered = True
+    try:
+        _register()
+    except Exception:
+        logger.exception("the DSD plugin could not be registered; vLLM runs as it is")
+
+
+def _register() -> None:
+    gate = compat.gate()
+    if gate.mode == "off":
+        logger.warning("the DSD plugin is off: %s. The schedule changes only with a restart", gate.reason)
+        labels = {"model_name": "", "engine": "0"}
+        show_plugin(
+            labels, version=__version__, vllm_version=gate.vllm_version, method="", runner="", mode="off"
+        )
+        return
+    compat.wrap_config(insert_table)
+    compat.wrap_scheduler_class(scheduler.derive)
+    compat.add_utilities(UTILITIES)
+
+
+def insert_table(config: Any) -> None:
+    """Give vLLM a start-up table before it resolves the rest of `config`. Never raises.
+
+    The superset of all K's to prepare where the schedule can change; the schedule itself, as a static table, where not.
+    """
+    try:
+        speculative = config.speculative_config
+        if speculative is None or speculative.num_speculative_tokens_per_batch_size is not None:
+            return
+        if resolved.refusal(config) is not None:
+            _insert_static(speculative)
+            return
+        envelope = resolved.envelope(config, resolved.verdict(config))
+        resolved.insert_superset(config, superset_triples(envelope.prepared_tokens, envelope.max_num_seqs))
+    except Exception:
+        logger.exception("the start-up table could not be set; vLLM prepares the maximum only")
+
+
+def _insert_static(speculative: Any) -> None:
+    path = resolved.config_path()
+    if path is None:
+        return
+    try:
+        speculative.num_speculative_tokens_per_batch_size = to_triples(read(path).ranges)
+    except ConfigFileError as error:
+        logger.error("no static table: %s", error)  # noqa: TRY400
+
+
+def _runtime(core: Any) -> Any:
+    recorder = getattr(core.scheduler, "dsd", None)
+    return recorder.runtime if recorder is not None else None
+
+
+def dsd_status(core: Any) -> dict[str, Any]:
+    """Utility: this engine core's EngineStatus."""
+    runtime = _runtime(core)
+    return dict(runtime.status()) if runtime is not None else off_status(resolved.refusal(core.vllm_config))
+
+
+def dsd_check(core: Any, body: str) -> dict[str, Any]:
+    """Utility: whether this engine core would take the schedule of a PUT."""
+    runtime = _runtime(core)
+    return dict(runtime.check(body)) if runtime is not None else {"result": "off"}
+
+
+def dsd_put(core: Any, body: str) -> dict[str, Any]:
+    """Utility: take the schedule of a PUT."""
+    runtime = _runtime(core)
+    return dict(runtime.put(body)) if runtime is not None else {"result": "off"}
+
+
+def dsd_roll_back(core: Any, revision: str) -> bool:
+    """Utility: undo a PUT."""
+    runtime = _runtime(core)
+    return bool(runtime is not None and runtime.roll_back(revision))
+
+
+UTILITIES = {"dsd_status": dsd_status, "dsd_check": dsd_check, "dsd_put": dsd_put, "dsd_roll_back": dsd_roll_back}
+
+
+def off_status(reason: str | None) -> dict[str, Any]:
+    """The status where hot changes are off: the versions, and why."""
+    message = reason or "the plugin failed; see the engine's log"
+    return EngineStatus(
+        mode="off",
+        versions=Versions(runtime=__version__, vllm=compat.gate().vllm_version),
+        last_error=ErrorState(source="start", message=message, time=""),
+    ).dump()

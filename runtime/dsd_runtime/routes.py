@@ -1,0 +1,234 @@
+"""The endpoint plugin: `GET /dsd/v1/status` and `PUT /dsd/v1/schedule`.
+
+Runs in the API server, reaches the engine cores only through vLLM's engine client (utilities set by `plugin`). All or
+nothing: of several engine cores all must agree before one takes a schedule, and it is taken back if one refuses after all.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Sequence
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from dsd_runtime import compat, resolved
+from dsd_runtime.auth import AuthError, authorize
+from dsd_runtime.config_file import ConfigFileError, field_path, read
+from dsd_runtime.plugin import off_status
+from dsd_runtime.protocol import (
+    MAX_BODY_BYTES,
+    PROBLEM_CONTENT_TYPE,
+    SCHEDULE_PATH,
+    STATUS_PATH,
+    FieldProblem,
+    ProblemDocument,
+    SchedulePut,
+)
+
+logger = logging.getLogger("vllm.dsd.routes")
+
+ENGINE_TIMEOUT_SECONDS: Final = 10.0
+"""How long an engine core may take to answer; it does between two steps."""
+
+TITLES: Final = {
+    400: ("malformed", "The request is malformed"),
+    401: ("unauthorized", "A valid token is needed"),
+    403: ("forbidden", "Writing is not allowed"),
+    409: ("stale", "A newer schedule is known"),
+    413: ("too-large", "The body is too large"),
+    422: ("impossible", "This schedule is not possible with this engine"),
+    503: ("engine-unavailable", "The engine does not answer"),
+}
+OUT_OF_RANGE: Final = frozenset(
+    {"greater_than_equal", "less_than_equal", "too_short", "too_long", "string_too_short", "string_too_long"}
+)
+"""Pydantic's errors about values of the right type."""
+
+
+class RequestProblem(Exception):
+    """An answer other than 200."""
+
+    def __init__(self, status: int, detail: str, errors: Sequence[FieldProblem] = ()) -> None:
+        super().__init__(detail)
+        kind, title = TITLES[status]
+        self.document = ProblemDocument(
+            type=f"urn:dsd:problem:{kind}", title=title, status=status, detail=detail, errors=tuple(errors)
+        )
+
+
+class Engines:
+    """All engine cores behind one engine client."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._writing = asyncio.Lock()
+
+    async def call(self, method: str, *arguments: str) -> list[Any]:
+        """Call a utility everywhere; raises RequestProblem 503 unless all answer in time."""
+        if self._client is None:
+            raise RequestProblem(503, "this server has no engine")
+        try:
+            async with asyncio.timeout(ENGINE_TIMEOUT_SECONDS):
+                return await compat.call_engines(self._client, method, *arguments)
+        except TimeoutError:
+            detail = f"an engine core did not answer within {ENGINE_TIMEOUT_SECONDS:.0f} s; try again"
+            raise RequestProblem(503, detail) from None
+        except Exception as error:
+            logger.exception("calling %s on the engine failed", method)
+            raise RequestProblem(503, f"the engine failed: {error}") from error
+
+    async def status(self) -> dict[str, Any]:
+        """The status of all engine cores as one document."""
+        if compat.gate().mode == "off":
+            return off_status(compat.gate().reason)
+        return merge(await self.call("dsd_status"))
+
+    async def put(self, put: SchedulePut) -> dict[str, Any]:
+        """Let every engine core use the schedule, or none; answers with the status after it."""
+        if compat.gate().mode == "off":
+            raise RequestProblem(422, f"the schedule changes only with a restart: {compat.gate().reason}")
+        async with self._writing:
+            body = put.model_dump_json(by_alias=True)
+            if compat.engine_count(self._client) > 1:
+                refuse_if_any(await self.call("dsd_check", body))
+            return merge([answer["status"] for answer in await self._commit(put, body)])
+
+    async def _commit(self, put: SchedulePut, body: str) -> list[dict[str, Any]]:
+        try:
+            answers = await self.call("dsd_put", body)
+            refuse_if_any(answers)
+        except RequestProblem:
+            # Calls reach an engine core in order, so this also undoes a put that a slow one has yet to execute.
+            await self.call("dsd_roll_back", put.revision.model_dump_json(by_alias=True))
+            raise
+        return answers
+
+
+def refuse_if_any(answers: Sequence[dict[str, Any]]) -> None:
+    """Raise the problem of the first engine core that refuses; a stale revision goes before everything else."""
+    for result, status in (("stale", 409), ("invalid", 422), ("off", 422)):
+        for answer in answers:
+            if answer["result"] == result:
+                problems = [FieldProblem(**p) for p in answer.get("problems", ())]
+                detail = "; ".join(p.message for p in problems) or "the schedule changes only with a restart; see status"
+                raise RequestProblem(status, detail, problems)
+
+
+def merge(statuses: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """One document for all engine cores: of schedules that differ for a moment, the oldest counts as in use."""
+    cores = [core for status in statuses for core in status.get("engines", ())]
+    merged = dict(min(statuses, key=age))
+    merged["engines"] = sorted(cores, key=lambda core: int(core["engine"]))
+    errors = [status["lastError"] for status in statuses if "lastError" in status]
+    return merged | ({"lastError": errors[0]} if errors else {})
+
+
+def age(status: dict[str, Any]) -> int:
+    """Order of statuses by the revision they show; one without comes first."""
+    revision = status.get("schedule", {}).get("revision")
+    return int(revision["number"]) if revision else -1
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """For json.loads: a key given twice is an error, not a choice."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is given twice in one object")
+    return found
+
+
+def not_a_number(name: str) -> Any:
+    """For json.loads: NaN and Infinity are not JSON."""
+    raise ValueError(f"{name} is not JSON")
+
+
+def parse_put(content: bytes) -> SchedulePut:
+    """Parse the body of a PUT; raises RequestProblem 400, or 422 where only values are out of range."""
+    try:
+        data = json.loads(content.decode(), object_pairs_hook=unique_keys, parse_constant=not_a_number)
+    except (ValueError, RecursionError) as error:
+        raise RequestProblem(400, f"the body is not strict JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise RequestProblem(400, "the body must be an object with revision and ranges")
+    try:
+        return SchedulePut.model_validate_json(content)
+    except ValidationError as error:
+        problems = [FieldProblem(field=field_path(e["loc"]), message=e["msg"]) for e in error.errors()]
+        status = 422 if all(e["type"] in OUT_OF_RANGE for e in error.errors()) else 400
+        detail = "; ".join(f"{p.field}: {p.message}" for p in problems)
+        raise RequestProblem(status, detail, problems) from error
+
+
+async def read_body(request: Any) -> bytes:
+    """The body, if it is within the limit; what is beyond is never read."""
+    too_large = RequestProblem(413, f"the body may have {MAX_BODY_BYTES} bytes; 32 ranges take about 3,000")
+    declared = request.headers.get("content-length", "0")
+    if declared.isdecimal() and int(declared) > MAX_BODY_BYTES:
+        raise too_large
+    content = bytearray()
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > MAX_BODY_BYTES:
+            raise too_large
+    return bytes(content)
+
+
+def check_token(request: Any) -> None:
+    """Raise RequestProblem unless the request may write, by what the config file says now."""
+    path = resolved.config_path()
+    if path is None:
+        raise RequestProblem(403, "writing over HTTP is off: start dsd-serve with --dsd-config FILE, with auth in it")
+    try:
+        authorize(request.headers.get("authorization"), read(path).auth, path.parent)
+    except ConfigFileError as error:
+        raise RequestProblem(403, f"writing over HTTP is off: {error}") from error
+    except AuthError as error:
+        raise RequestProblem(error.status, error.detail) from error
+
+
+def response(status: int, content: dict[str, Any], media_type: str = "application/json") -> Any:
+    """A JSON response of Starlette."""
+    from starlette.responses import Response
+
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {"Retry-After": "1"} if status == 503 else {}
+    return Response(json.dumps(content), status, headers | {"Cache-Control": "no-store"}, media_type)
+
+
+def problem_response(problem: RequestProblem) -> Any:
+    """The problem document of a refused request."""
+    return response(problem.document.status, problem.document.dump(), PROBLEM_CONTENT_TYPE)
+
+
+class DsdEndpoints:
+    """Entry point `dsd_http` of the group vllm.endpoint_plugins."""
+
+    name = "dsd_http"
+    required_tasks = None
+
+    def __init__(self) -> None:
+        self._engines = Engines(None)
+
+    def attach_router(self, app: Any) -> None:
+        """Add the two routes."""
+        from starlette.requests import Request
+
+        async def get_status(_: Request) -> Any:
+            try:
+                return response(200, await self._engines.status())
+            except RequestProblem as problem:
+                return problem_response(problem)
+
+        async def put_schedule(request: Request) -> Any:
+            try:
+                await asyncio.to_thread(check_token, request)
+                return response(200, await self._engines.put(parse_put(await read_body(request))))
+            except RequestProblem as problem:
+                return problem_response(problem)
+
+        app.add_api_route(STATUS_PATH, get_status, methods=["GET"], summary="Schedule and envelope of this engine")
+        app.add_api_route(SCHEDULE_PATH, put_schedule, methods=["PUT"], summary="Change the schedule while it runs")
+
+    async def init_state(self, engine_client: Any, state: Any, args: Any) -> None:  # noqa: ARG002
+        """Keep the engine client; a render server has none."""
+        self._engines = Engines(engine_client)

@@ -38,7 +38,7 @@ def merge(ours: Item, users: Item) -> dict[str, Any]:
 
 
 def _merge_field(name: str, ours: Any, users: Any) -> Any:
-    if name == "tolerations":
+    if name == "tolerations" and isinstance(users, list):
         return append_tolerations(ours or [], users)
     if name.endswith("Probe") and ours and _HANDLERS & users.keys():
         ours = {key: value for key, value in ours.items() if key not in _HANDLERS}

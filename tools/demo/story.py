@@ -46,7 +46,7 @@ def down() -> None:
     """Remove what the demo made: with its own cluster everything, on another one all but the CRD."""
     if not parts.own_cluster():
         parts.remove_installation()
-        terminal.say("The demo is gone. The cluster is not ours, so the CRD stays. To remove it and every resource of it:")
+        terminal.say("The demo is gone. The CRD stays, as the cluster is not ours. To remove it and all its resources:")
         terminal.shown("kubectl delete crd dsddeployments.dsd-operator.io")
         return
     parts.cluster_tool("down")
@@ -101,7 +101,7 @@ def _change(handle: Handle, url: str) -> None:
     took, of_kubectl = time.monotonic() - started, patched - started
     handle.wait_applied(NEW_SCHEDULE)
     terminal.result(f"in use: {_describe(engine)}")
-    text = f"In use {took * 1000:.0f} ms after kubectl was started; kubectl itself took {of_kubectl * 1000:.0f} ms of it."
+    text = f"In use {took * 1000:.0f} ms after kubectl was started, of which kubectl took {of_kubectl * 1000:.0f} ms."
     terminal.result(terminal.paint(text, "green"))
     terminal.result(kubectl("get", "dsd", RESOURCE, "--namespace", NAMESPACE))
     now = identity(handle.pod())

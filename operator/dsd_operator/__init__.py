@@ -1,3 +1,3 @@
-"""The control plane of the DSD operator: watches DSDDeployments and keeps the pods, the schedule and the status true."""
+"""The control plane of the DSD operator: watches DSDDeployments, keeps pods, schedules and statuses true."""
 
 __version__ = "0.1.0"

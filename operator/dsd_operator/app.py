@@ -1,0 +1,170 @@
+"""The wiring: builds every part once, hands each what it needs, runs them until told to stop."""
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+import kopf
+
+from dsd_operator import __version__
+from dsd_operator.cluster import resources
+from dsd_operator.cluster.client import Client
+from dsd_operator.cluster.errors import ApiError
+from dsd_operator.cluster.keys import Keys
+from dsd_operator.cluster.tokens import Tokens
+from dsd_operator.engine.client import EngineClient
+from dsd_operator.handlers import framework, watch
+from dsd_operator.health import Health
+from dsd_operator.metrics import Metrics
+from dsd_operator.reconcile.events import Recorder
+from dsd_operator.reconcile.push import Pusher
+from dsd_operator.reconcile.queue import WorkQueue
+from dsd_operator.reconcile.reconciler import Reconciler
+from dsd_operator.reconcile.resync import Resync
+from dsd_operator.reconcile.wakeups import Wakeups
+from dsd_operator.reconcile.watches import Watches
+from dsd_operator.reconcile.workers import Workers
+from dsd_operator.server import serving
+from dsd_operator.settings import Settings
+
+_LOOK_FOR_CRD_SECONDS: Final = 2.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Everything that lives as long as the process."""
+
+    client: Client
+    engines: EngineClient
+    metrics: Metrics
+    queue: WorkQueue
+    wakeups: Wakeups
+    workers: Workers
+    resync: Resync
+    health: Health
+
+
+def build(settings: Settings, clock: Callable[[], float], loop: asyncio.AbstractEventLoop) -> Parts:
+    """Build all parts; nothing is opened or started yet."""
+    metrics = Metrics(__version__)
+    client, engines = Client(metrics.api_request), EngineClient()
+    queue, watches = WorkQueue(loop), Watches(clock)
+    wakeups = Wakeups(queue, watches)
+    tokens = Tokens(client, settings.namespace, settings.service_account, clock)
+    pusher = Pusher(engines, tokens, Keys(client, clock), clock)
+    recorder = Recorder(client, socket.gethostname(), _now, clock)
+    reconciler = Reconciler(client, pusher, recorder, metrics, watches, settings.runtime_image, _now, clock)
+    workers = Workers(queue, wakeups, reconciler, metrics, clock)
+    health = Health(clock, watches, workers.longest_pass)
+    workers.finished = health.finished
+    metrics.watch_queue(lambda: queue.depth)
+    resync = Resync(client, queue, wakeups, settings.watch_namespaces, settings.resync_seconds)
+    return Parts(client, engines, metrics, queue, wakeups, workers, resync, health)
+
+
+async def run(settings: Settings) -> None:
+    """Run the operator until SIGTERM or SIGINT; raises what makes it impossible to go on."""
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    _on_signals(loop, stop)
+    parts = build(settings, loop.time, loop)
+    async with AsyncExitStack() as stack:
+        for opened in (parts.client, parts.engines):
+            await opened.open()
+            stack.push_async_callback(opened.close)
+        async with serving(parts.metrics, parts.health, settings.metrics_port, settings.health_port):
+            places = ", ".join(settings.watch_namespaces) or "all namespaces"
+            _log.info("dsd-operator %s serves %s", __version__, places)
+            if await _before(stop, _wait_for_crd(parts.client)):
+                await _operate(parts, settings, loop, stop)
+    _log.info("Stopped")
+
+
+async def _operate(parts: Parts, settings: Settings, loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    own = [
+        asyncio.create_task(parts.workers.run(settings.workers), name="workers"),
+        asyncio.create_task(_sync(parts), name="resync"),
+        asyncio.create_task(parts.health.beat(), name="heartbeat"),
+        asyncio.create_task(stop.wait(), name="stop"),
+    ]
+    halt, started = asyncio.Event(), asyncio.Event()
+    # Last: kopf takes every task that is younger than its own for one of its own, and cancels it in the end.
+    watching = asyncio.create_task(_watch(parts, settings, halt, started), name="watches")
+    try:
+        await asyncio.wait([asyncio.create_task(started.wait()), watching], return_when=asyncio.FIRST_COMPLETED)
+        _on_signals(loop, stop)  # kopf has put its own handlers in place of ours
+        done, _ = await asyncio.wait([*own, watching], return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()  # raises what it died of
+        if not stop.is_set():
+            raise RuntimeError(f"{', '.join(task.get_name() for task in done)} ended by itself")
+    finally:
+        for task in own:
+            task.cancel()
+        await asyncio.gather(*own, return_exceptions=True)
+        halt.set()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
+async def _sync(parts: Parts) -> None:
+    parts.health.expect(await parts.resync.first())
+    await parts.resync.run()
+
+
+async def _watch(parts: Parts, settings: Settings, halt: asyncio.Event, started: asyncio.Event) -> None:
+    registry = framework.registry()
+    watch.register(registry, parts.wakeups)
+    await kopf.operator(
+        registry=registry,
+        settings=framework.settings(),
+        standalone=True,
+        clusterwide=not settings.watch_namespaces,
+        namespaces=settings.watch_namespaces,
+        stop_flag=halt,
+        ready_flag=started,
+    )
+
+
+async def _wait_for_crd(client: Client) -> None:
+    """Wait until the API server serves DSDDeployments: kopf looks for them only once."""
+    told = False
+    while True:
+        try:
+            if await client.serves(resources.DSD_DEPLOYMENT):
+                return
+            problem = "the CRD is not installed"
+        except ApiError as error:
+            problem = error.message
+        if not told:
+            _log.warning("Waiting for %s.%s: %s", resources.DSD_DEPLOYMENT.plural, "dsd-operator.io", problem)
+            told = True
+        await asyncio.sleep(_LOOK_FOR_CRD_SECONDS)
+
+
+async def _before(stop: asyncio.Event, work: Coroutine[None, None, None]) -> bool:
+    """Whether the work ended before the stop came; its exceptions pass."""
+    working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
+    await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not working.done():
+        working.cancel()
+        return False
+    working.result()
+    return True
+
+
+def _on_signals(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

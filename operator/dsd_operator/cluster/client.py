@@ -1,0 +1,177 @@
+"""The Kubernetes client: plain dicts in and out, `ApiError` when something fails, nothing cached.
+
+The only module that knows the library (`kubernetes.aio`), so that another one could take its place.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from kubernetes.aio import client as kube_client
+from kubernetes.aio.client import rest
+from kubernetes.aio.config import ConfigException
+
+from dsd_operator.cluster import resources
+from dsd_operator.cluster.connection import load_configuration
+from dsd_operator.cluster.errors import Gone, from_response, unreachable
+from dsd_operator.cluster.resources import Resource
+
+FIELD_MANAGER: Final = "dsd-operator"
+STATUS_FIELD_MANAGER: Final = "dsd-operator-status"
+
+_APPLY: Final = "application/apply-patch+yaml"
+_JSON: Final = "application/json"
+_TIMEOUT_SECONDS: Final = 15.0
+_PAGE: Final = 500
+_UNAUTHORIZED: Final = 401
+_NO_ANSWER: Final = (OSError, TimeoutError, rest.aiohttp.ClientError)
+
+OnRequest = Callable[[str, int], None]
+"""Told of every request: the HTTP verb and the answer's status, 0 for none."""
+
+Manifest = Mapping[str, Any]
+Query = Mapping[str, str | int]
+
+_log = logging.getLogger(__name__)
+
+
+class Client:
+    """One connection pool to the API server. `open` before use, `close` after."""
+
+    def __init__(self, on_request: OnRequest = lambda _verb, _code: None) -> None:
+        self._on_request = on_request
+        self._api: Any = None
+        self._login = asyncio.Lock()
+
+    async def open(self) -> None:
+        """Read address and credentials; the library's own exceptions where there are none."""
+        self._api = _pool(await load_configuration())
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._api is not None:
+            await self._api.close()
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> dict[str, Any] | None:
+        """The object, None if there is none."""
+        try:
+            return await self._json("GET", resource.path(namespace, name))
+        except Gone:
+            return None
+
+    async def list(self, resource: Resource, namespace: str | None, selector: str = "") -> list[dict[str, Any]]:
+        """All objects of a kind in a namespace (None: in all of them) that carry the labels of `selector`."""
+        items: list[dict[str, Any]] = []
+        query: dict[str, str | int] = {"limit": _PAGE} | ({"labelSelector": selector} if selector else {})
+        while True:
+            page = await self._json("GET", resource.path(namespace), query)
+            items += page.get("items") or ()
+            token = (page.get("metadata") or {}).get("continue")
+            if not token:
+                return items
+            query["continue"] = token
+
+    async def apply(self, manifest: Manifest) -> dict[str, Any]:
+        """Server-side apply with force; returns the object as it is now. Ownership is the caller's to check."""
+        meta = manifest["metadata"]
+        path = resources.resource_of(manifest).path(meta["namespace"], meta["name"])
+        return await self._json("PATCH", path, {"fieldManager": FIELD_MANAGER, "force": "true"}, manifest, _APPLY)
+
+    async def apply_status(self, manifest: Manifest) -> dict[str, Any]:
+        """Server-side apply on /status, by a field manager of its own."""
+        meta = manifest["metadata"]
+        path = resources.resource_of(manifest).path(meta["namespace"], meta["name"], "status")
+        query = {"fieldManager": STATUS_FIELD_MANAGER, "force": "true"}
+        return await self._json("PATCH", path, query, manifest, _APPLY)
+
+    async def create(self, resource: Resource, namespace: str, body: Manifest) -> dict[str, Any]:
+        """Create an object under a generated name: for Events. Everything else is applied."""
+        return await self._json("POST", resource.path(namespace), {}, body)
+
+    async def request_token(self, namespace: str, service_account: str, audience: str, seconds: int) -> dict[str, Any]:
+        """A token for a service account, for one audience; `spec.expirationSeconds` says what was granted."""
+        path = resources.SERVICE_ACCOUNT.path(namespace, service_account, "token")
+        spec = {"audiences": [audience], "expirationSeconds": seconds}
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+        return await self._json("POST", path, {}, body)
+
+    async def issuer(self) -> str:
+        """The issuer that signs service-account tokens."""
+        return str((await self._json("GET", "/.well-known/openid-configuration"))["issuer"])
+
+    async def signing_keys(self) -> dict[str, Any]:
+        """The keys (JWKS) that service-account tokens are checked against."""
+        return await self._json("GET", "/openid/v1/jwks")
+
+    async def serves(self, resource: Resource) -> bool:
+        """Whether the API server knows the kind."""
+        try:
+            found = await self._json("GET", f"/apis/{resource.api_version}")
+        except Gone:
+            return False
+        return any(r.get("name") == resource.plural for r in found.get("resources") or ())
+
+    async def _json(
+        self, verb: str, path: str, query: Query | None = None, body: Manifest | None = None, content_type: str = _JSON
+    ) -> dict[str, Any]:
+        address = f"{path}?{urlencode(query)}" if query else path
+        pool = self._api
+        response, content = await self._send(pool, verb, address, body, content_type)
+        if response.status == _UNAUTHORIZED and await self._login_anew(pool):
+            response, content = await self._send(self._api, verb, address, body, content_type)
+        if not response.status < 300:
+            raise from_response(response.status, content, response.getheader("Retry-After"))
+        decoded = json.loads(content)
+        if not isinstance(decoded, dict):
+            raise TypeError(f"{verb} {path}: expected a JSON object, got {type(decoded).__name__}")
+        return decoded
+
+    async def _send(
+        self, pool: Any, verb: str, address: str, body: Manifest | None, content_type: str
+    ) -> tuple[Any, bytes]:
+        headers = {"Accept": _JSON, "Content-Type": content_type}
+        try:
+            request = await pool.param_serialize(
+                verb, address, header_params=headers, body=body, auth_settings=["BearerToken"]
+            )
+            response = await pool.call_api(*request, _request_timeout=_TIMEOUT_SECONDS)
+            content = await response.read()
+        except _NO_ANSWER as error:
+            self._on_request(verb, 0)
+            raise unreachable(error) from error
+        self._on_request(verb, response.status)
+        return response, content
+
+    async def _login_anew(self, refused: Any) -> bool:
+        """Replace the pool whose credentials were refused, once for all requests that shared it."""
+        async with self._login:
+            if self._api is not refused:
+                return True
+            _log.info("The API server refused the credentials; reading them anew")
+            try:
+                configuration = await load_configuration()
+            except (OSError, ValueError, ConfigException) as error:
+                _log.warning("Cannot read new credentials: %s", error)
+                return False
+            self._api = _pool(configuration)
+            # Requests in flight on the old pool end by themselves; closing it under them would fail them.
+            asyncio.get_running_loop().call_later(2 * _TIMEOUT_SECONDS, _close_soon, refused)
+            return True
+
+
+def _pool(configuration: Any) -> Any:
+    api = kube_client.ApiClient(configuration)
+    api.user_agent = FIELD_MANAGER
+    return api
+
+
+_closing: set[asyncio.Task[None]] = set()
+
+
+def _close_soon(pool: Any) -> None:
+    task = asyncio.ensure_future(pool.close())
+    _closing.add(task)  # the loop holds tasks weakly
+    task.add_done_callback(_closing.discard)

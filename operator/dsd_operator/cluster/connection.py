@@ -1,0 +1,67 @@
+"""How to reach the API server: inside the cluster by the mounted service account, else by a kubeconfig file.
+
+One answer for both clients, ours (`client`) and kopf's (`handlers`), so that they cannot disagree.
+"""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from kubernetes.aio import client as kube_client
+from kubernetes.aio import config as kube_config
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Address and credentials, as kopf wants them. `token` changes: load again after a 401."""
+
+    server: str
+    ca_path: str | None
+    verify: bool
+    scheme: str | None
+    token: str | None
+    certificate_path: str | None
+    key_path: str | None
+    proxy: str | None
+    trust_env: bool
+
+
+def in_cluster() -> bool:
+    """Whether this process runs in a pod."""
+    return bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
+
+
+async def load_configuration() -> Any:
+    """The Kubernetes client's configuration, read anew; its own exceptions if there is none.
+
+    Inside the cluster no proxy is used: NO_PROXY often names networks, which Python's clients do not understand, and a
+    bearer token would go to whoever runs the proxy. The library's reload of the token file follows the wall clock,
+    which may go back; `client` loads everything anew after a 401 instead.
+    """
+    configuration = kube_client.Configuration()
+    if in_cluster():
+        kube_config.load_incluster_config(configuration)
+        configuration.client_session_kwargs = {"trust_env": False}
+    else:
+        await kube_config.load_kube_config(
+            config_file=os.environ.get("KUBECONFIG") or None, client_configuration=configuration, persist_config=False
+        )
+    return configuration
+
+
+async def load_connection() -> Connection:
+    """Read address and credentials anew."""
+    configuration = await load_configuration()
+    header = await configuration.get_api_key_with_prefix("BearerToken", alias="authorization") or ""
+    scheme, _, token = header.rpartition(" ")
+    return Connection(
+        server=configuration.host,
+        ca_path=configuration.ssl_ca_cert,
+        verify=bool(configuration.verify_ssl),
+        scheme=scheme or None,
+        token=token or None,
+        certificate_path=configuration.cert_file,
+        key_path=configuration.key_file,
+        proxy=configuration.proxy,
+        trust_env=not in_cluster(),
+    )

@@ -1,0 +1,45 @@
+"""The kinds that the operator touches, and their addresses. Known in advance: no discovery, so that an aggregated API
+that is down can never keep the operator from starting."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dsd_operator.api import constants
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One namespaced kind."""
+
+    api_version: str
+    kind: str
+    plural: str
+
+    def path(self, namespace: str | None, name: str | None = None, subresource: str | None = None) -> str:
+        """The URL path of the collection (all namespaces without one), an object, or a part of it."""
+        root = "/api" if self.api_version == "v1" else "/apis"
+        parts = [root, self.api_version]
+        if namespace is not None:
+            parts += ["namespaces", namespace]
+        return "/".join(p for p in (*parts, self.plural, name, subresource) if p is not None)
+
+
+DSD_DEPLOYMENT: Final = Resource(constants.API_VERSION, constants.KIND, constants.PLURAL)
+SERVICE_ACCOUNT: Final = Resource("v1", "ServiceAccount", "serviceaccounts")
+CONFIG_MAP: Final = Resource("v1", "ConfigMap", "configmaps")
+SERVICE: Final = Resource("v1", "Service", "services")
+DEPLOYMENT: Final = Resource("apps/v1", "Deployment", "deployments")
+REPLICA_SET: Final = Resource("apps/v1", "ReplicaSet", "replicasets")
+POD: Final = Resource("v1", "Pod", "pods")
+EVENT: Final = Resource("events.k8s.io/v1", "Event", "events")
+
+APPLIED: Final = (SERVICE_ACCOUNT, CONFIG_MAP, SERVICE, DEPLOYMENT)
+"""What the operator creates for a DSDDeployment."""
+
+_BY_KIND: Final = {(r.api_version, r.kind): r for r in (*APPLIED, DSD_DEPLOYMENT)}
+
+
+def resource_of(manifest: Mapping[str, Any]) -> Resource:
+    """The kind of a manifest; KeyError for one that the operator never applies."""
+    return _BY_KIND[manifest["apiVersion"], manifest["kind"]]

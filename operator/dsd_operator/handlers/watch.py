@@ -1,0 +1,46 @@
+"""The watches: one on DSDDeployments, one on each kind of labelled child. Each event becomes one key in the queue.
+
+`kopf.on.event` and nothing else: kopf then writes nothing to any object, neither a finalizer nor an annotation. It
+drops what these handlers raise, so they do nothing that can fail. Every selector names its API group, or one broken
+aggregated API would stop the start.
+"""
+
+from typing import Any, Final
+
+import kopf
+
+from dsd_operator.api.constants import GROUP, PLURAL, VERSION
+from dsd_operator.reconcile.queue import Key
+from dsd_operator.reconcile.wakeups import Wakeups
+
+CHILDREN: Final = (
+    ("apps", "v1", "deployments"),
+    ("", "v1", "pods"),
+    ("", "v1", "services"),
+    ("", "v1", "configmaps"),
+    ("", "v1", "serviceaccounts"),
+)
+"""Group, version, plural. No ReplicaSets: what goes wrong there is a condition of the Deployment."""
+
+_DELETED: Final = "DELETED"
+
+
+def register(registry: kopf.OperatorRegistry, wakeups: Wakeups) -> None:
+    """Register all handlers."""
+
+    async def on_resource(event: Any, body: Any, namespace: str | None, name: str, **_: Any) -> None:
+        _note(wakeups, event, body)
+        wakeups.resource(Key(namespace or "", name))
+
+    async def on_child(event: Any, body: Any, namespace: str | None, **_: Any) -> None:
+        _note(wakeups, event, body)
+        wakeups.child(namespace or "", body)
+
+    kopf.on.event(GROUP, VERSION, PLURAL, id=PLURAL, registry=registry)(on_resource)
+    for group, version, plural in CHILDREN:
+        kopf.on.event(group, version, plural, id=plural, registry=registry)(on_child)
+
+
+def _note(wakeups: Wakeups, event: Any, body: Any) -> None:
+    note = wakeups.watches.gone if event["type"] == _DELETED else wakeups.watches.shown
+    note(body)

@@ -1,0 +1,98 @@
+"""The operator's own metrics. Made once by the entry point and handed in; nothing else touches the Prometheus client.
+
+Labels that name a resource are `dsd_namespace` and `dsd_name`: a scrape adds its own `namespace`, and the two would
+clash. Series of a resource go when it goes.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+_RESOURCE: Final = ("dsd_namespace", "dsd_name")
+_PASS_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_APPLY_SECONDS: Final = (0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0)
+
+
+class Metrics:
+    """All collectors in one registry of their own."""
+
+    def __init__(self, version: str) -> None:
+        self.registry = registry = CollectorRegistry()
+        self.reconcile_total = Counter(
+            "dsd_operator_reconcile_total", "Reconcile passes by result.", ["result"], registry=registry
+        )
+        self.reconcile_duration_seconds = Histogram(
+            "dsd_operator_reconcile_duration_seconds",
+            "Duration of a reconcile pass.",
+            buckets=_PASS_SECONDS,
+            registry=registry,
+        )
+        self._queue_depth = Gauge(
+            "dsd_operator_queue_depth", "Resources that wait for a reconcile pass.", registry=registry
+        )
+        self.schedule_apply_seconds = Histogram(
+            "dsd_operator_schedule_apply_seconds",
+            "From the operator's notice of a changed schedule to the last ready pod's acknowledgement.",
+            buckets=_APPLY_SECONDS,
+            registry=registry,
+        )
+        self._managed = Gauge(
+            "dsd_operator_managed_deployments",
+            "DSDDeployments by the status of their condition Ready.",
+            ["ready"],
+            registry=registry,
+        )
+        self._condition = Gauge(
+            "dsd_operator_condition",
+            "1 for each condition of a DSDDeployment as it stands.",
+            [*_RESOURCE, "type", "status", "reason"],
+            registry=registry,
+        )
+        self._api_requests = Counter(
+            "dsd_operator_api_requests_total",
+            "Requests to the API server by verb and status code; code 0: no answer.",
+            ["verb", "code"],
+            registry=registry,
+        )
+        build_info = Gauge("dsd_operator_build_info", "Always 1.", ["version"], registry=registry)
+        build_info.labels(version).set(1)
+        self._conditions: dict[tuple[str, str], dict[str, tuple[str, str]]] = {}
+
+    def api_request(self, verb: str, code: int) -> None:
+        """Count one request to the API server."""
+        self._api_requests.labels(verb, str(code)).inc()
+
+    def watch_queue(self, depth: Callable[[], float]) -> None:
+        """Read the queue's depth whenever somebody scrapes."""
+        self._queue_depth.set_function(depth)
+
+    def set_status(self, namespace: str, name: str, status: Mapping[str, Any]) -> None:
+        """Publish the conditions of one resource in place of what was there."""
+        new = {str(c["type"]): (str(c["status"]), str(c["reason"])) for c in status.get("conditions") or ()}
+        self._replace(namespace, name, new)
+
+    def remove(self, namespace: str, name: str) -> None:
+        """The resource is gone, and its series with it."""
+        self._replace(namespace, name, {})
+
+    def render(self) -> tuple[bytes, str]:
+        """Body and content type for /metrics."""
+        return generate_latest(self.registry), CONTENT_TYPE_LATEST
+
+    def _replace(self, namespace: str, name: str, new: dict[str, tuple[str, str]]) -> None:
+        old = self._conditions.pop((namespace, name), {})
+        for kind, (status, reason) in old.items():
+            if new.get(kind) != (status, reason):
+                self._condition.remove(namespace, name, kind, status, reason)
+        for kind, (status, reason) in new.items():
+            self._condition.labels(namespace, name, kind, status, reason).set(1)
+        if new:
+            self._conditions[namespace, name] = new
+        self._count_ready()
+
+    def _count_ready(self) -> None:
+        ready = [conditions.get("Ready", ("Unknown", ""))[0] for conditions in self._conditions.values()]
+        for status in ("True", "False", "Unknown"):
+            self._managed.labels(status.lower()).set(ready.count(status))

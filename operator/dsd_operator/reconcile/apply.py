@@ -1,0 +1,113 @@
+"""Bringing the children to the API server: each on its own, so that one that is refused holds up no other.
+
+A child is applied when the plan changed since our last apply, when it is another object than then, or when somebody
+took a field of ours: then our entry in its managedFields is smaller than we left it. Its fields are never compared with
+the plan, because clusters change them on the way in (webhooks, defaults), and we would never agree.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dsd_operator.cluster.client import FIELD_MANAGER, Client
+from dsd_operator.cluster.errors import ApiError, Invalid, Retry
+from dsd_operator.cluster.ownership import Claim, claim, controller
+from dsd_operator.reconcile.memory import Applied, Memory
+from dsd_operator.render.plan import digest
+from dsd_operator.status.observed import ApplyFailure
+
+_LAST: Final = frozenset({"Deployment"})
+"""Applied after the others: its pods need them."""
+
+Object = Mapping[str, Any]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What came of the children: the objects that were applied, and those that could not be."""
+
+    applied: tuple[Object, ...] = ()
+    failures: tuple[ApplyFailure, ...] = ()
+    retry: bool = False
+    """Whether a failure may heal without an event that would wake us."""
+    delay: float = 0.0
+    """Seconds that the API server asked to wait before that."""
+
+    def __add__(self, other: "Report") -> "Report":
+        return Report(
+            (*self.applied, *other.applied),
+            (*self.failures, *other.failures),
+            self.retry or other.retry,
+            max(self.delay, other.delay),
+        )
+
+
+async def apply_all(client: Client, manifests: Sequence[Object], live: Mapping[str, Object], memory: Memory) -> Report:
+    """Apply what needs it. Raises nothing for a child that fails: the report says so."""
+    first = [m for m in manifests if m["kind"] not in _LAST]
+    last = [m for m in manifests if m["kind"] in _LAST]
+    report = Report()
+    for group in (first, last):
+        outcomes = await asyncio.gather(*(_apply(client, m, live.get(m["kind"]), memory) for m in group))
+        report = sum(outcomes, report)
+    return report
+
+
+async def _apply(client: Client, manifest: Object, live: Object | None, memory: Memory) -> Report:
+    owner = controller(manifest)
+    if owner is None:
+        raise ValueError(f"the plan names no controller for its {manifest['kind']}")
+    standing = claim(live, owner)
+    if standing is Claim.FOREIGN:
+        return _failed(manifest, _foreign_message(manifest, live), foreign=True)
+    if standing is Claim.LEAVING:
+        return _failed(manifest, "is being deleted; it is made anew when it is gone")
+    wanted = digest(manifest)
+    if live is not None and memory.applied.get(manifest["kind"]) == _record(wanted, live):
+        return Report()
+    return await _send(client, manifest, wanted, memory)
+
+
+async def _send(client: Client, manifest: Object, wanted: str, memory: Memory) -> Report:
+    kind, name = manifest["kind"], manifest["metadata"]["name"]
+    try:
+        stored = await client.apply(manifest)
+    except ApiError as error:
+        _log.warning("The API server refuses %s %s: %s", kind, name, error.message)
+        return _failed(manifest, error.message, error=error)
+    memory.applied[kind] = _record(wanted, stored)
+    _log.info("Applied %s %s", kind, name)
+    return Report(applied=(stored,))
+
+
+def _failed(manifest: Object, message: str, foreign: bool = False, error: ApiError | None = None) -> Report:
+    failure = ApplyFailure(manifest["kind"], manifest["metadata"]["name"], message, foreign)
+    # What is invalid stays so until the resource changes, and that is an event.
+    retry = not isinstance(error, Invalid)
+    return Report(failures=(failure,), retry=retry, delay=error.delay if isinstance(error, Retry) else 0.0)
+
+
+def _record(wanted: str, live: Object) -> Applied:
+    return Applied(wanted, live["metadata"]["uid"], _our_fields(live))
+
+
+def _our_fields(live: Object) -> str:
+    """The fields that the API server holds for ours. Values are not in it: whoever changes one takes the field."""
+    for entry in live["metadata"].get("managedFields") or ():
+        if (entry.get("manager"), entry.get("operation"), entry.get("subresource")) == (FIELD_MANAGER, "Apply", None):
+            return json.dumps(entry.get("fieldsV1"), sort_keys=True)
+    return ""
+
+
+def _foreign_message(manifest: Object, live: Object | None) -> str:
+    owner = controller(live) if live is not None else None
+    belongs = f"; it belongs to {owner['kind']} {owner['name']}" if owner else ""
+    return (
+        f"a {manifest['kind']} of this name exists and is not ours{belongs}. It is left alone: delete or rename it, or "
+        "give this resource another name"
+    )

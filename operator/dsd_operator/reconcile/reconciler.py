@@ -1,0 +1,183 @@
+"""One pass over one resource: observe, plan, apply and push at the same time, status.
+
+Idempotent, and level-triggered: it never asks what woke it. A pass that finds nothing to do writes nothing.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from dsd_operator.api import DSDDeployment, InvalidResource, parse
+from dsd_operator.cluster import resources
+from dsd_operator.cluster.client import Client
+from dsd_operator.cluster.observe import Snapshot, observe
+from dsd_operator.metrics import Metrics
+from dsd_operator.reconcile import apply, push, revisions
+from dsd_operator.reconcile.auth import audience, auth_for
+from dsd_operator.reconcile.events import Recorder
+from dsd_operator.reconcile.memory import Memory
+from dsd_operator.reconcile.push import Pusher, Target
+from dsd_operator.reconcile.queue import Item, Key
+from dsd_operator.reconcile.watches import Watches
+from dsd_operator.render.config_map import read
+from dsd_operator.render.context import RenderContext
+from dsd_operator.render.plan import plan
+from dsd_operator.render.preflight import problems, schedule_problems
+from dsd_operator.status.observed import Outcome, PushResult, PushState
+from dsd_operator.status.summarize import summarize, transitions
+from dsd_operator.status.unreadable import unreadable
+from dsd_runtime.protocol import Revision
+from dsd_runtime.schedule import Problem
+
+_ROUNDS: Final = 2
+"""The second one only when a pod turned out to hold a newer revision than any that we knew of."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What the pass leaves to be done."""
+
+    gone: bool = False
+    retry: bool = False
+    delay: float = 0.0
+    """Least number of seconds before a retry."""
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The part of a pass that changes the cluster and the pods, and what came of it."""
+
+    snapshot: Snapshot
+    revision: Revision | None
+    wanted_hash: str | None
+    children: apply.Report
+    pods: push.Report
+
+    def outcome(self, found: Sequence[Problem]) -> Outcome:
+        """For the status."""
+        return Outcome(self.revision, self.wanted_hash, tuple(found), self.children.failures, self.pods.results)
+
+
+@dataclass
+class Reconciler:
+    """Reconciles any resource; keeps a little memory for each."""
+
+    client: Client
+    pusher: Pusher
+    recorder: Recorder
+    metrics: Metrics
+    watches: Watches
+    runtime_image: str
+    now: Callable[[], datetime]
+    clock: Callable[[], float]
+    """Monotonic seconds."""
+    _memories: dict[Key, Memory] = field(default_factory=dict)
+
+    async def reconcile(self, item: Item) -> Done:
+        """Bring the cluster and the pods to what the resource says; raises ApiError if they cannot even be read."""
+        body = await self.client.get(resources.DSD_DEPLOYMENT, *item.key)
+        if body is None:
+            self._forget(item.key)
+            return Done(gone=True)
+        self.watches.read(body)
+        if body["metadata"].get("deletionTimestamp"):
+            return Done()  # the garbage collector deletes the children; making them anew would fight it
+        try:
+            resource = parse(body)
+        except InvalidResource as error:
+            await self._publish(body, unreadable(body, error.problems, self._timestamp()))
+            return Done()
+        memory = self._memory(item.key, resource)
+        work = await self._work(item, resource, memory)
+        for child in (work.snapshot.observed.deployment, work.snapshot.observed.config_map):
+            self.watches.read(child)
+        outcome = work.outcome(problems(resource))
+        await self._publish(body, summarize(resource, work.snapshot.observed, outcome, self._timestamp()))
+        retry = work.children.retry or work.pods.retry
+        return Done(retry=retry, delay=work.children.delay)
+
+    async def _work(self, item: Item, resource: DSDDeployment, memory: Memory) -> _Work:
+        snapshot = await observe(self.client, resource)
+        if schedule_problems(resource):
+            return await self._without_schedule(item.key, resource, snapshot, memory)
+        children, overtaken = apply.Report(), tuple(r.revision for r in memory.pods.values() if r.revision is not None)
+        for _ in range(_ROUNDS):
+            revision = self._revision(resource, snapshot, overtaken, memory)
+            target = Target(audience(item.key), revision, resource.spec.schedule)
+            self._note_change(item, target, memory)
+            manifests = plan(resource, await self._context(item.key, snapshot, revision))
+            applied, pods = await asyncio.gather(
+                apply.apply_all(self.client, manifests, snapshot.live, memory),
+                self.pusher.push(target, snapshot.observed.pods, memory),
+            )
+            children, snapshot = children + applied, snapshot.with_applied(applied.applied)
+            if not pods.overtaken:
+                break
+            overtaken = pods.overtaken
+        self._measure(pods.results, memory)
+        return _Work(snapshot, revision, target.hash, children, pods)
+
+    async def _without_schedule(self, key: Key, resource: DSDDeployment, snapshot: Snapshot, memory: Memory) -> _Work:
+        """The schedule itself cannot be used: the plan leaves out what needs it, and pods keep what they have."""
+        revision = self._revision(resource, snapshot, (), memory)
+        manifests = plan(resource, await self._context(key, snapshot, revision))
+        applied = await apply.apply_all(self.client, manifests, snapshot.live, memory)
+        return _Work(snapshot.with_applied(applied.applied), None, None, applied, push.Report())
+
+    def _revision(
+        self, resource: DSDDeployment, snapshot: Snapshot, seen: Sequence[Revision], memory: Memory
+    ) -> Revision:
+        now_ms = int(self.now().timestamp() * 1000)
+        return revisions.choose(resource, snapshot.observed.config_map, seen, memory, now_ms)
+
+    async def _context(self, key: Key, snapshot: Snapshot, revision: Revision) -> RenderContext:
+        config_map = snapshot.observed.config_map
+        stored = read(config_map) if config_map is not None else None
+        auth = await auth_for(key, self.pusher.keys, self.pusher.tokens.subject, stored)
+        return RenderContext(self.runtime_image, revision, auth)
+
+    async def _publish(self, body: Mapping[str, Any], status: dict[str, Any]) -> None:
+        """Write the status if it changed, and tell the transitions; the metrics follow in any case."""
+        meta, old = body["metadata"], body.get("status") or {}
+        if status != old:
+            identity = {"namespace": meta["namespace"], "name": meta["name"], "uid": meta["uid"]}
+            kind = {"apiVersion": body["apiVersion"], "kind": body["kind"]}
+            written = await self.client.apply_status({**kind, "metadata": identity, "status": status})
+            self.watches.read(written)
+            await self.recorder.post(body, transitions(old, status))
+        self.metrics.set_status(meta["namespace"], meta["name"], status)
+
+    def _note_change(self, item: Item, target: Target, memory: Memory) -> None:
+        if memory.wanted_hash not in (None, target.hash):
+            memory.changed_at = item.since
+        memory.wanted_hash = target.hash
+
+    def _measure(self, results: Sequence[PushResult], memory: Memory) -> None:
+        """Observe how long a changed schedule took, once all that are ready have it."""
+        ready = [r for r in results if r.state is not PushState.NOT_READY]
+        if memory.changed_at is None or any(r.state is not PushState.APPLIED for r in ready):
+            return
+        if ready:
+            self.metrics.schedule_apply_seconds.observe(self.clock() - memory.changed_at)
+        memory.changed_at = None
+
+    def _memory(self, key: Key, resource: DSDDeployment) -> Memory:
+        memory = self._memories.get(key)
+        if memory is None or memory.uid != resource.metadata.uid:
+            memory = self._memories[key] = Memory(resource.metadata.uid)
+        return memory
+
+    def _forget(self, key: Key) -> None:
+        if self._memories.pop(key, None) is not None:
+            _log.info("The resource is gone")
+        self.metrics.remove(*key)
+        self.watches.forget(*key)
+        self.pusher.tokens.drop(audience(key))
+
+    def _timestamp(self) -> str:
+        return self.now().strftime("%Y-%m-%dT%H:%M:%SZ")

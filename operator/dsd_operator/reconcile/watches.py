@@ -1,0 +1,59 @@
+"""Are the watches alive? Compares what passes read from the API server with what the watches brought.
+
+A watch can go silent without ending. Whoever reads an object in a version that its watch has not shown yet expects an
+event for it; one that stays away for minutes makes the operator unhealthy, and the kubelet restarts it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+GRACE_SECONDS: Final = 180.0
+"""More than kopf takes to give up a silent stream (70 s) and to list anew."""
+
+Reference = tuple[str, str, str]
+"""Kind, namespace, name."""
+
+
+@dataclass
+class Watches:
+    """Expectations of events. Cheap enough for every event and every pass."""
+
+    clock: Callable[[], float]
+    """Monotonic seconds."""
+    _shown: dict[Reference, str] = field(default_factory=dict)
+    _expected: dict[Reference, float] = field(default_factory=dict)
+
+    def shown(self, thing: Mapping[str, Any]) -> None:
+        """A watch brought this object: whatever was expected of it has come, or is about to."""
+        reference = _reference(thing)
+        self._shown[reference] = thing["metadata"].get("resourceVersion", "")
+        self._expected.pop(reference, None)
+
+    def gone(self, thing: Mapping[str, Any]) -> None:
+        """A watch brought the object's end."""
+        self._shown.pop(_reference(thing), None)
+        self._expected.pop(_reference(thing), None)
+
+    def read(self, thing: Mapping[str, Any] | None) -> None:
+        """A pass read this object."""
+        if thing is None:
+            return
+        reference = _reference(thing)
+        if self._shown.get(reference) != thing["metadata"]["resourceVersion"]:
+            self._expected.setdefault(reference, self.clock() + GRACE_SECONDS)
+
+    def forget(self, namespace: str, name: str) -> None:
+        """The objects of this name are gone, and a pass saw that."""
+        for reference in [r for r in self._expected if r[1:] == (namespace, name)]:
+            del self._expected[reference]
+
+    def silent(self) -> list[str]:
+        """What has been waited for too long: `Kind namespace/name`."""
+        now = self.clock()
+        return [f"{kind} {space}/{name}" for (kind, space, name), due in self._expected.items() if due < now]
+
+
+def _reference(thing: Mapping[str, Any]) -> Reference:
+    meta = thing["metadata"]
+    return str(thing["kind"]), str(meta["namespace"]), str(meta["name"])

@@ -1,0 +1,82 @@
+"""The workers: take a key, run a pass, decide when it comes again. Errors end here, in the log and the backoff."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from dsd_operator.cluster.errors import ApiError, Retry
+from dsd_operator.logs import about
+from dsd_operator.metrics import Metrics
+from dsd_operator.reconcile.queue import Item, Key, WorkQueue
+from dsd_operator.reconcile.reconciler import Done, Reconciler
+from dsd_operator.reconcile.wakeups import Wakeups
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class Workers:
+    """A fixed number of concurrent passes; never two for one key."""
+
+    queue: WorkQueue
+    wakeups: Wakeups
+    reconciler: Reconciler
+    metrics: Metrics
+    clock: Callable[[], float]
+    """Monotonic seconds."""
+    finished: Callable[[Key], None] = lambda _: None
+    """Told of every pass that ended, whatever came of it."""
+    _started: dict[Key, float] = field(default_factory=dict)
+
+    async def run(self, count: int) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for number in range(count):
+                group.create_task(self._work(), name=f"worker {number}")
+
+    def longest_pass(self) -> float:
+        """Seconds since the start of the oldest pass that still runs; 0 if none does."""
+        return self.clock() - min(self._started.values(), default=self.clock())
+
+    async def _work(self) -> None:
+        while True:
+            item = await self.queue.get()
+            self._started[item.key] = started = self.clock()
+            try:
+                with about(*item.key):
+                    self._settle(item, await self._pass(item))
+            finally:
+                del self._started[item.key]
+                self.queue.done(item.key)
+                self.metrics.reconcile_duration_seconds.observe(self.clock() - started)
+                self.finished(item.key)
+
+    async def _pass(self, item: Item) -> Done | ApiError | Exception:
+        try:
+            return await self.reconciler.reconcile(item)
+        except ApiError as error:
+            _log.warning("The pass failed: %s", error.message)
+            return error
+        except Exception as error:
+            _log.exception("The pass failed in a way that nobody foresaw; this is a fault of the operator")
+            return error
+
+    def _settle(self, item: Item, end: Done | Exception) -> None:
+        if isinstance(end, Exception):
+            self._again(item.key, end.delay if isinstance(end, Retry) else 0.0, "error")
+        elif end.retry:
+            self._again(item.key, end.delay, "retry")
+        else:
+            self.queue.succeeded(item.key)
+            self._count("gone" if end.gone else "success")
+            if end.gone:
+                self.wakeups.forget(item.key)
+
+    def _again(self, key: Key, at_least: float, result: str) -> None:
+        delay = self.queue.retry(key, at_least)
+        self._count(result)
+        _log.debug("Next pass in %.1f s at the latest", delay)
+
+    def _count(self, result: str) -> None:
+        self.metrics.reconcile_total.labels(result).inc()

@@ -10,6 +10,8 @@ from dsd_operator.render.owned import engine_container, owned_problems
 from dsd_operator.render.quantity import parse, resource_problems
 from dsd_operator.render.shapes import POD_TEMPLATE, shape_problems
 from dsd_operator.render.verdict import verdict_of
+from dsd_runtime.options import owned_problems as option_problems
+from dsd_runtime.owned import env_problems
 from dsd_runtime.parameters import parameter_problems
 from dsd_runtime.schedule import Problem, validate
 
@@ -32,6 +34,8 @@ def envelope_problems(resource: DSDDeployment) -> list[Problem]:
     spec = resource.spec
     return [
         *_drafter_problems(spec),
+        *option_problems(spec.engine.extra_args),
+        *env_problems(variable.name for variable in spec.engine.env),
         *_template_problems(spec),
         *_quantity_problems(spec),
     ]
@@ -66,7 +70,8 @@ def _template_problems(spec: Spec) -> list[Problem]:
         return misshapen
     place, engine = engine_container(template)
     resources = resource_problems(engine.get("resources", {}), f"{path}.{place}.resources")
-    return [*owned_problems(template, path), *resources]
+    names = [variable["name"] for variable in engine.get("env", [])]
+    return [*owned_problems(template, path), *env_problems(names, f"{path}.{place}.env"), *resources]
 
 
 def _quantity_problems(spec: Spec) -> Iterator[Problem]:

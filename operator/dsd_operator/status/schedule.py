@@ -28,12 +28,13 @@ _WORST_FIRST: Final = (
 )
 _UNKNOWN: Final = frozenset({PushState.UNREACHABLE, PushState.NOT_READY})
 
-_HELP: Final[Mapping[PushState, str]] = {
-    PushState.PLUGIN_OFF: "the runtime plugin is off for this version of vLLM, so a change needs a restart of the pod",
-    PushState.UNAUTHORIZED: "the pod refuses the operator's token; its mounted file brings the schedule",
-    PushState.UNREACHABLE: "the operator cannot reach the pod; its mounted file brings the schedule",
-    PushState.NOT_READY: "not ready yet; it starts with the schedule",
+_CONSEQUENCE: Final[Mapping[PushState, str]] = {
+    PushState.PLUGIN_OFF: "a change needs a restart of the pod",
+    PushState.UNAUTHORIZED: "its mounted file brings the schedule",
+    PushState.UNREACHABLE: "its mounted file brings the schedule",
+    PushState.NOT_READY: "it starts with the schedule",
 }
+"""What follows for the user."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +109,8 @@ def _applied_message(resource: DSDDeployment, pods: Sequence[PodSchedule], outco
 
 
 def _detail(pod: PodSchedule) -> str:
-    parts = [part for part in (_HELP.get(pod.state, ""), pod.message) if part]
-    return f"pod {pod.pod}: {': '.join(parts) or pod.state.value}"
+    parts = [pod.message or pod.state.value, _CONSEQUENCE.get(pod.state, "")]
+    return f"pod {pod.pod}: {'; '.join(part for part in parts if part)}"
 
 
 def _condition(status: Status, reason: Reason, message: str) -> Condition:

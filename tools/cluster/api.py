@@ -8,12 +8,14 @@ from pathlib import Path
 from types import TracebackType
 
 from tools.cluster import api_only, components, control_plane, gobuild, paths, versions
+from tools.cluster import images as _images
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.errors import ClusterError
+from tools.cluster.images import Images
 from tools.cluster.paths import Layout
 from tools.cluster.processes import Identity, identify, is_alive
 
-__all__ = ["ApiOnlyCluster", "ClusterError", "full_node_kubeconfig", "kubectl", "program"]
+__all__ = ["ApiOnlyCluster", "ClusterError", "Images", "full_node_kubeconfig", "images", "kubectl", "program"]
 
 _STOP_GRACE_SECONDS = 2.0
 
@@ -45,6 +47,14 @@ def full_node_kubeconfig() -> Path:
     return path
 
 
+def images(*, build: bool = True) -> Images:
+    """References of the operator's and the runtime's image of the tree as it is now, built and pushed if need be.
+
+    With ``DSD_KUBECONFIG`` they are the user's: ``DSD_OPERATOR_IMAGE`` and ``DSD_RUNTIME_IMAGE``.
+    """
+    return _images.ensure() if build else _images.current()
+
+
 class ApiOnlyCluster:
     """etcd, API server and controllers for one test run, as a context manager.
 
@@ -62,7 +72,7 @@ class ApiOnlyCluster:
         self._state = Path(tempfile.mkdtemp(prefix="run-", dir=root))
         owner = identify(os.getpid())
         assert owner is not None, "this process runs"
-        (self._state / "owner.json").write_text(json.dumps(owner.__dict__))
+        Layout(self._state).owner.write_text(json.dumps(owner.__dict__))
         try:
             self._plane = api_only.start(self._state)
         except BaseException:
@@ -118,7 +128,7 @@ def _remove_abandoned(root: Path) -> None:
     """Remove the clusters of test runs that ended without cleaning up."""
     for state in root.glob("run-*"):
         try:
-            owner = Identity(**json.loads((state / "owner.json").read_text()))
+            owner = Identity(**json.loads(Layout(state).owner.read_text()))
         except (FileNotFoundError, ValueError, TypeError):
             continue  # being made this very moment
         if not is_alive(owner):

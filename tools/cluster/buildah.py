@@ -22,9 +22,8 @@ def buildah(*arguments: str | Path, seconds: float = _SECONDS) -> str:
     policy = root / "policy.json"
     if not policy.exists():
         policy.write_text(_POLICY)
-    storage = ["--root", root / "storage", "--runroot", root / "run", "--storage-driver", "overlay"]
-    command = ["buildah", *storage, *arguments]
-    return shell.run(command, env={"BUILDAH_ISOLATION": "chroot"}, timeout=seconds).strip()
+    storage: list[str | Path] = ["--root", root / "storage", "--runroot", root / "run", "--storage-driver", "overlay"]
+    return shell.run(["buildah", *storage, *arguments], env={"BUILDAH_ISOLATION": "chroot"}, timeout=seconds).strip()
 
 
 def signature_policy() -> list[str | Path]:
@@ -42,7 +41,7 @@ def certificates() -> Path | None:
 
 
 def certificate_mount() -> list[str]:
-    """Options that lay the machine's bundle over the image's while something is run in it; it stays out of the image."""
+    """Options that lay the machine's bundle over the image's while something runs in it, without changing the image."""
     bundle = certificates()
     return ["--volume", f"{bundle}:{_CERTIFICATES_IN_IMAGE}:ro"] if bundle else []
 
@@ -51,7 +50,7 @@ def network_arguments() -> dict[str, str]:
     """Build arguments that let pip in a Dockerfile reach the index as this machine does."""
     values = {name: os.environ[name] for name in _INDEX_VARIABLES if name in os.environ}
     if certificates():
-        values |= {name: _CERTIFICATES_IN_IMAGE for name in ("PIP_CERT", "SSL_CERT_FILE")}
+        values |= dict.fromkeys(("PIP_CERT", "SSL_CERT_FILE"), _CERTIFICATES_IN_IMAGE)
     return values
 
 
@@ -98,3 +97,28 @@ def push(reference: str) -> None:
     """Push to the local registry. zstd at its fastest level: gzip would take most of the time."""
     compression = ["--compression-format", "zstd", "--compression-level", "1"]
     buildah("push", "-q", "--tls-verify=false", *compression, *signature_policy(), reference)
+
+
+def remove_abandoned_containers() -> None:
+    """Remove working containers of builds that were killed. Only for the holder of the image lock."""
+    if buildah("containers", "-q"):
+        buildah("rm", "--all")
+
+
+def stored() -> list[str]:
+    """References in the local storage, the newest first."""
+    names = buildah("images", "--format", "{{.CreatedAtRaw}}|{{.Name}}:{{.Tag}}").splitlines()
+    pairs = sorted((line.partition("|")[::2] for line in names), reverse=True)
+    return [reference for _, reference in pairs if not reference.startswith("<none>")]
+
+
+def forget(references: Sequence[str]) -> None:
+    """Remove images from the local storage."""
+    for reference in references:
+        buildah("rmi", "--force", reference)
+
+
+def prune_layers(limit: int) -> None:
+    """Once there are more than ``limit`` unnamed images (cached build steps), remove those nothing is built on."""
+    if len(buildah("images", "-q", "--filter", "dangling=true").split()) > limit:
+        buildah("rmi", "--prune")

@@ -1,17 +1,19 @@
 """The command line: ``python3 -m tools.cluster COMMAND``."""
 
 import argparse
+import dataclasses
+import json
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tools.cluster import api_only, debian, full_node, gobuild, status, versions
+from tools.cluster import api_only, debian, full_node, gobuild, images, status, versions
 from tools.cluster.console import say
 from tools.cluster.errors import ClusterError
 
 _EPILOG = """\
-The node's kubeconfig is printed by `up`. Programs, images and downloads are kept in ${XDG_CACHE_HOME:-~/.cache}/dsd-operator.
+`up` prints where the kubeconfig is. Programs and images are kept in ${XDG_CACHE_HOME:-~/.cache}/dsd-operator.
 If DSD_KUBECONFIG names an existing cluster, `up` and `images` use that one and start nothing here.
 """
 
@@ -51,6 +53,11 @@ def _state(arguments: argparse.Namespace) -> Path:
     return Path(arguments.state)
 
 
+def _images(arguments: argparse.Namespace) -> None:
+    _external()
+    print(json.dumps(dataclasses.asdict(images.current() if arguments.print else images.ensure()), indent=1))
+
+
 def _tools(arguments: argparse.Namespace) -> None:
     gobuild.ensure(versions.ALL_TOOLS)
     if arguments.prune:
@@ -59,7 +66,7 @@ def _tools(arguments: argparse.Namespace) -> None:
         print(gobuild.binary(tool))
 
 
-def _status(arguments: argparse.Namespace) -> None:
+def _status(_: argparse.Namespace) -> None:
     print(status.render())
 
 
@@ -83,6 +90,8 @@ def _parser() -> argparse.ArgumentParser:
     down = command("down", _down, "stop what `up` started, and remove all of it but images, programs and logs")
     down.add_argument("--state", type=Path, metavar="DIR", help="stop the API-only cluster of this directory")
     command("status", _status, "say what runs, and where its logs are")
+    build = command("images", _images, "build and push base and project images, and print their references as JSON")
+    build.add_argument("--print", action="store_true", help="only print what they are, or will be, called")
     tools = command("tools", _tools, "build the pinned programs and print their paths")
     tools.add_argument("--prune", action="store_true", help="also delete builds of other versions")
     return parser

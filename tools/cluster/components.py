@@ -1,4 +1,4 @@
-"""Components: a program with its arguments and the question whether it is ready; started side by side, awaited in order."""
+"""Components: a program, its arguments and whether it is ready; started side by side, awaited in order."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -10,9 +10,7 @@ from tools.cluster.paths import Layout
 from tools.cluster.processes import Daemon, reap
 
 # Go programs honour proxies for every address that is not loopback; the cluster's own must never go there.
-ENVIRONMENT = {
-    name: "localhost,127.0.0.1,10.211.0.0/16,.svc,.cluster.local" for name in ("NO_PROXY", "no_proxy")
-}
+ENVIRONMENT = dict.fromkeys(("NO_PROXY", "no_proxy"), "localhost,127.0.0.1,10.211.0.0/16,.svc,.cluster.local")
 _POLL_SECONDS = 0.05
 
 

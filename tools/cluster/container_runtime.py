@@ -63,15 +63,15 @@ def cni_data(layout: Layout) -> Path:
 
 def render(layout: Layout, *, kubernetes: bool) -> str:
     """The configuration. Without ``kubernetes`` containers can be listed and removed but not run."""
-    disabled = ["aufs", "btrfs", "devmapper", "zfs"]
-    plugins = [f"io.containerd.snapshotter.v1.{name}" for name in disabled] + ["io.containerd.tracing.processor.v1.otlp"]
+    disabled = [f"io.containerd.snapshotter.v1.{name}" for name in ("aufs", "btrfs", "devmapper", "zfs")]
+    disabled.append("io.containerd.tracing.processor.v1.otlp")
     if not kubernetes:
-        plugins.append("io.containerd.grpc.v1.cri")
+        disabled.append("io.containerd.grpc.v1.cri")
     return _CONFIGURATION.format(
         root=paths.containerd_root(),
         state=state(layout),
         socket=socket(layout),
-        disabled=", ".join(f'"{name}"' for name in plugins),
+        disabled=", ".join(f'"{name}"' for name in disabled),
         pause=PAUSE_IMAGE,
         runc=layout.data / "runc",
         cni_programs=_CNI_PROGRAMS,
@@ -87,8 +87,9 @@ def component(layout: Layout, *, kubernetes: bool = True) -> Component:
     (cni / "10-dsd.conflist").write_text(network.cni_configuration(str(cni_data(layout))))
     configuration = layout.configuration / "containerd.toml"
     configuration.write_text(render(layout, kubernetes=kubernetes))
-    command = ["containerd", "--config", configuration]
-    return Component("containerd", command, lambda: shell.succeeds(_ctr(layout, "version")))
+    return Component(
+        "containerd", ["containerd", "--config", configuration], lambda: shell.succeeds(_ctr(layout, "version"))
+    )
 
 
 def _ctr(layout: Layout, *arguments: str | Path) -> list[str | Path]:

@@ -6,7 +6,7 @@ The API-only mode and the full node differ only in :class:`ControlPlane`'s field
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.cluster import gobuild, kubeapi, kubeconfig, versions
+from tools.cluster import gobuild, kubeapi, kubeconfig, loopback, versions
 from tools.cluster.certificates import Authority
 from tools.cluster.components import Component
 from tools.cluster.paths import Layout
@@ -156,7 +156,7 @@ def scheduler_command(plane: ControlPlane) -> list[str | Path]:
 def etcd(plane: ControlPlane) -> Component:
     """The storage."""
     health = f"http://127.0.0.1:{plane.etcd_client_port}/health"
-    return Component("etcd", etcd_command(plane), lambda: kubeapi.answers(health))
+    return Component("etcd", etcd_command(plane), lambda: loopback.answers(health))
 
 
 def apiserver(plane: ControlPlane) -> Component:

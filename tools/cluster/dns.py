@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tools.cluster import control_plane, gobuild, kubeapi, network, shell, versions
+from tools.cluster import control_plane, gobuild, loopback, network, shell, versions
 from tools.cluster.components import Component
 from tools.cluster.control_plane import ControlPlane
 
@@ -42,8 +42,13 @@ def corefile(kubeconfig: Path, resolv_conf: str) -> str:
 def rights() -> list[dict[str, object]]:
     """What CoreDNS may read."""
     group = "rbac.authorization.k8s.io"
-    role = {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": {"name": _USER}, "rules": list(_RULES)}
-    binding = {
+    role: dict[str, object] = {
+        "apiVersion": f"{group}/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": _USER},
+        "rules": list(_RULES),
+    }
+    binding: dict[str, object] = {
         "apiVersion": f"{group}/v1",
         "kind": "ClusterRoleBinding",
         "metadata": {"name": _USER},
@@ -62,8 +67,12 @@ def make_credentials(plane: ControlPlane) -> None:
 def grant_rights(plane: ControlPlane) -> None:
     """Create its rights on the running API server."""
     manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": rights()})
-    command = [gobuild.binary(versions.KUBECTL), "--kubeconfig", plane.layout.kubeconfig, "apply", "-f", "-"]
-    shell.run(command, stdin=manifest, env={"NO_PROXY": "*", "no_proxy": "*"})
+    kubectl = gobuild.binary(versions.KUBECTL)
+    shell.run(
+        [kubectl, "--kubeconfig", plane.layout.kubeconfig, "apply", "-f", "-"],
+        stdin=manifest,
+        env={"NO_PROXY": "*", "no_proxy": "*"},
+    )
 
 
 def component(plane: ControlPlane) -> Component:
@@ -71,6 +80,6 @@ def component(plane: ControlPlane) -> Component:
     configuration = plane.layout.configuration / "Corefile"
     resolv_conf = _RESOLV_CONF.read_text() if _RESOLV_CONF.exists() else ""
     configuration.write_text(corefile(plane.layout.kubeconfig_of("coredns"), resolv_conf))
-    command = [gobuild.binary(versions.COREDNS), "-conf", configuration]
+    command: list[str | Path] = [gobuild.binary(versions.COREDNS), "-conf", configuration]
     url = f"http://{network.NODE_ADDRESS}:{_READY_PORT}/ready"
-    return Component("coredns", command, lambda: kubeapi.answers(url))
+    return Component("coredns", command, lambda: loopback.answers(url))

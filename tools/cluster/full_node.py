@@ -1,4 +1,4 @@
-"""The full node: control plane, containerd, kubelet, kube-proxy, DNS and registry, in the order they need each other."""
+"""The full node: control plane, containerd, kubelet, kube-proxy and DNS, in the order they need each other."""
 
 import json
 

@@ -48,7 +48,8 @@ def _build(tool: Tool, destination: Path) -> None:
     destination.parent.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{tool.name}-", dir=destination.parent.parent) as temporary:
         staged = Path(temporary) / "built"
-        command = [_go(), "build", *_FLAGS, "-ldflags", tool.ldflags, "-o", staged / tool.name, tool.package]
+        options = [*_FLAGS, "-ldflags", tool.ldflags]
+        command: list[str | Path] = [_go(), "build", *options, "-o", staged / tool.name, tool.package]
         shell.run(command, cwd=module_directory(tool), env=_ENVIRONMENT, timeout=_BUILD_SECONDS)
         if destination.parent.exists():
             shutil.rmtree(destination.parent)

@@ -1,5 +1,6 @@
 """What a node changes on the machine outside its own files: remembered before, put back afterwards."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -57,7 +58,7 @@ def chain_names(saved: str) -> set[str]:
 
 
 def removal(saved: str, kept: frozenset[str]) -> str:
-    """Input for ``iptables-restore --noflush`` that removes Kubernetes' and CNI's chains, and the rules that jump to them.
+    """Input for ``iptables-restore --noflush`` that removes Kubernetes' and CNI's chains and the rules jumping to them.
 
     ``kept`` are chains (``table/chain``) that were there before the node.
     """
@@ -66,7 +67,8 @@ def removal(saved: str, kept: frozenset[str]) -> str:
     for table in dict.fromkeys(name.split("/")[0] for name in sorted(ours)):
         mine = sorted(name.split("/")[1] for name in ours if name.startswith(f"{table}/"))
         jumps = [line.replace("-A ", "-D ", 1) for of, line in _lines(saved) if of == table and _jumps(line, mine)]
-        text += [f"*{table}", *(f":{chain} - [0:0]" for chain in mine), *jumps, *(f"-X {chain}" for chain in mine), "COMMIT"]
+        flushes = [f":{chain} - [0:0]" for chain in mine]
+        text += [f"*{table}", *flushes, *jumps, *(f"-X {chain}" for chain in mine), "COMMIT"]
     return "".join(f"{line}\n" for line in text)
 
 
@@ -83,4 +85,4 @@ def _jumps(rule: str, chains: list[str]) -> bool:
     words = rule.split()
     if len(words) < 2 or words[0] != "-A" or words[1] in chains:
         return False  # rules of the chains themselves go when the chain is flushed
-    return any(first in ("-j", "-g") and second in chains for first, second in zip(words, words[1:], strict=False))
+    return any(first in ("-j", "-g") and second in chains for first, second in itertools.pairwise(words))

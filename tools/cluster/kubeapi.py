@@ -47,14 +47,3 @@ class ApiClient:
         node = self.get(f"/api/v1/nodes/{name}")
         conditions = node["status"].get("conditions", []) if isinstance(node, dict) else []
         return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
-
-
-def answers(url: str, accept: str = "*/*") -> bool:
-    """Whether a plain HTTP endpoint on this machine answers 200."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        request = urllib.request.Request(url, headers={"Accept": accept})
-        with opener.open(request, timeout=_TIMEOUT_SECONDS) as response:
-            return bool(response.status == http.client.OK)
-    except (OSError, urllib.error.URLError, http.client.HTTPException):
-        return False

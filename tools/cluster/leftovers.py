@@ -21,7 +21,7 @@ _CONTAINER_LOG_LINKS = Path("/var/log/containers")
 
 
 def remove_node(layout: Layout) -> None:
-    """Stop and remove everything of the full node but its logs and the caches. Raises ClusterError if a pod survives."""
+    """Stop and remove all of the full node but its logs and the caches. Raises ClusterError if a pod survives."""
     for name in _ORDER:
         components.daemon(layout, name).stop(_GRACE_SECONDS)
     if not cgroups.kill():
@@ -35,7 +35,7 @@ def remove_node(layout: Layout) -> None:
     cgroups.remove()
     host.restore(layout)
     _remove_links(layout, containers)
-    for path in (layout.certificates, layout.configuration, layout.data, layout.processes, layout.kubeconfig, layout.ready):
+    for path in layout.owned():
         remove_tree(path)
 
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tools.cluster import cgroups, container_runtime, control_plane, gobuild, kubeapi, network, versions
+from tools.cluster import cgroups, container_runtime, control_plane, gobuild, loopback, network, versions
 from tools.cluster.components import Component
 from tools.cluster.control_plane import ControlPlane
 
@@ -93,4 +93,4 @@ def kube_proxy(plane: ControlPlane) -> Component:
         f"--healthz-bind-address={_ADDRESS}:10256",
         f"--metrics-bind-address={_ADDRESS}:10249",
     ]
-    return Component("kube-proxy", command, lambda: kubeapi.answers(f"http://{_ADDRESS}:10256/livez"))
+    return Component("kube-proxy", command, lambda: loopback.answers(f"http://{_ADDRESS}:10256/livez"))

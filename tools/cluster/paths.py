@@ -75,9 +75,18 @@ class Layout:
         """Written last by ``up``: what it started and with which configuration."""
         return self.root / "ready.json"
 
+    @property
+    def owner(self) -> Path:
+        """API-only: the process that the cluster was made for."""
+        return self.root / "owner.json"
+
     def kubeconfig_of(self, user: str) -> Path:
         """The kubeconfig of one component."""
         return self.configuration / f"{user}.kubeconfig"
+
+    def owned(self) -> tuple[Path, ...]:
+        """What goes with the cluster; the logs stay."""
+        return (self.certificates, self.configuration, self.data, self.processes, self.kubeconfig, self.ready)
 
     def make(self) -> None:
         """Create the directories; keys are readable by the owner only."""

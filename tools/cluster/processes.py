@@ -3,6 +3,7 @@
 A pid alone may belong to somebody else by the time it is used; the kernel's start time tells.
 """
 
+import contextlib
 import json
 import os
 import signal
@@ -54,10 +55,8 @@ def is_alive(identity: Identity) -> bool:
 def send(identity: Identity, number: signal.Signals) -> None:
     """Send a signal, unless the process is gone."""
     if is_alive(identity):
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(identity.pid, number)
-        except ProcessLookupError:
-            pass
 
 
 def stop(identity: Identity, grace: float) -> None:
@@ -88,15 +87,19 @@ class Daemon:
         identity = self.identity()
         return identity is not None and is_alive(identity)
 
-    def start(self, command: Sequence[str | Path], env: Mapping[str, str] | None = None, cwd: Path | None = None) -> None:
-        """Start the component in a session of its own, with its output appended to the log."""
+    def start(self, command: Sequence[str | Path], env: Mapping[str, str]) -> None:
+        """Start the component in a session of its own, with its output appended to the log.
+
+        ``env`` is added to this process's environment.
+        """
+        words = [str(word) for word in command]
         with self.log.open("ab") as log:
-            log.write(f"--- {time.strftime('%Y-%m-%dT%H:%M:%S%z')} {' '.join(str(word) for word in command)}\n".encode())
+            log.write(f"--- {time.strftime('%Y-%m-%dT%H:%M:%S%z')} {' '.join(words)}\n".encode())
             log.flush()
             process = subprocess.Popen(
-                [str(word) for word in command],
-                cwd=cwd or "/",
-                env={**os.environ, **(env or {})},
+                words,
+                cwd="/",
+                env={**os.environ, **env},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

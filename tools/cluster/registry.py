@@ -1,6 +1,9 @@
 """The local image registry: on loopback only, its blobs in the cache."""
 
-from tools.cluster import components, gobuild, locks, kubeapi, paths, versions
+from collections.abc import Sequence
+from pathlib import Path
+
+from tools.cluster import components, gobuild, locks, loopback, paths, shell, versions
 from tools.cluster.components import Component
 from tools.cluster.paths import Layout
 
@@ -28,7 +31,7 @@ def layout() -> Layout:
 def _component() -> Component:
     configuration = layout().configuration / "registry.yaml"
     configuration.write_text(_CONFIGURATION.format(root=layout().data, port=PORT))
-    command = [gobuild.binary(versions.REGISTRY), "serve", configuration]
+    command: list[str | Path] = [gobuild.binary(versions.REGISTRY), "serve", configuration]
     # Without this the program tries to send traces to a collector that is not there.
     environment = {"OTEL_TRACES_EXPORTER": "none"}
     return Component("registry", command, answers, environment)
@@ -36,13 +39,21 @@ def _component() -> Component:
 
 def answers() -> bool:
     """Whether the registry answers."""
-    return kubeapi.answers(f"http://127.0.0.1:{PORT}/v2/")
+    return loopback.answers(f"http://127.0.0.1:{PORT}/v2/")
+
+
+def _split(reference: str) -> tuple[str, str]:
+    repository, _, tag = reference.removeprefix(f"{HOST}/").rpartition(":")
+    return repository, tag
+
+
+def _manifest_url(repository: str, tag: str) -> str:
+    return f"http://127.0.0.1:{PORT}/v2/{repository}/manifests/{tag}"
 
 
 def has(reference: str) -> bool:
     """Whether the registry holds this image (``HOST/repository:tag``)."""
-    repository, _, tag = reference.removeprefix(f"{HOST}/").rpartition(":")
-    return kubeapi.answers(f"http://127.0.0.1:{PORT}/v2/{repository}/manifests/{tag}", accept=_MANIFEST_TYPES)
+    return loopback.answers(_manifest_url(*_split(reference)), accept=_MANIFEST_TYPES)
 
 
 def ensure_running() -> None:
@@ -51,6 +62,18 @@ def ensure_running() -> None:
     with locks.locked(layout().root / "lock", "starting the registry"):
         layout().make()
         components.start(layout(), _component())
+
+
+def remove(references: Sequence[str]) -> None:
+    """Delete images, and the blobs that no other image uses; the registry is away for a second meanwhile."""
+    for reference in references:
+        repository, tag = _split(reference)
+        headers = loopback.request(_manifest_url(repository, tag), accept=_MANIFEST_TYPES)
+        if headers is not None:
+            loopback.request(_manifest_url(repository, headers["Docker-Content-Digest"]), method="DELETE")
+    stop()
+    shell.run([gobuild.binary(versions.REGISTRY), "garbage-collect", layout().configuration / "registry.yaml"])
+    ensure_running()
 
 
 def stop() -> None:

@@ -29,9 +29,10 @@ def run(
     Raises ClusterError with the last lines of the output if it fails or takes longer.
     """
     words = [str(word) for word in command]
+    environment = {**os.environ, **(env or {})}
     try:
         result = subprocess.run(
-            words, cwd=cwd, env={**os.environ, **(env or {})}, input=stdin, timeout=timeout, capture_output=True, text=True
+            words, cwd=cwd, env=environment, input=stdin, timeout=timeout, capture_output=True, text=True
         )
     except FileNotFoundError as error:
         raise ClusterError(f"{words[0]} is not installed: {error}") from error

@@ -26,9 +26,10 @@ def needed(library: Path) -> list[str]:
 
 def symbols(library: Path) -> dict[str, str]:
     """Exported symbols and their versions (an empty text where there is none)."""
-    command = ["nm", "-D", "--with-symbol-versions", "--defined-only", library]
+    options = ["-D", "--with-symbol-versions", "--defined-only"]
+    lines = subprocess.run(["nm", *options, library], capture_output=True, text=True, check=True).stdout.splitlines()
     found = {}
-    for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines():
+    for line in lines:
         name, _, version = line.split()[-1].replace("@@", "@").partition("@")
         if line.split()[-2] in "TtWwiVvDBR" and name != version:
             found[name] = version
@@ -44,8 +45,10 @@ def write_stub(library: Path) -> None:
         source.write_text(f'.text\n{labels}ud2\n.section .note.GNU-stack,"",@progbits\n')
         versions = sorted(set(exported.values()) - {""})
         script.write_text("".join(_node(version, exported) for version in versions))
-        flags = [f"-Wl,--version-script={script}"] if versions else []
-        subprocess.run(["gcc", "-shared", "-nostdlib", f"-Wl,-soname,{library.name}", *flags, "-o", built, source], check=True)
+        flags = ["-shared", "-nostdlib", f"-Wl,-soname,{library.name}"]
+        if versions:
+            flags.append(f"-Wl,--version-script={script}")
+        subprocess.run(["gcc", *flags, "-o", built, source], check=True)
         library.unlink()
         shutil.copy(built, library)
 

@@ -1,0 +1,41 @@
+"""Remove outdated images: an image with vLLM takes gigabytes, in buildah's storage, the registry and containerd."""
+
+from collections.abc import Iterable, Sequence
+
+from tools.cluster import buildah, container_runtime, full_node, project_images, registry
+from tools.cluster.console import step
+
+# Other checkouts may use them, and going back to an earlier commit should be quick. They share all large layers.
+_KEPT_PER_PROJECT_IMAGE = 8
+_KEPT_BUILD_STEPS = 80
+
+
+def outdated(references: Iterable[str], current: Sequence[str], kept: int = _KEPT_PER_PROJECT_IMAGE) -> list[str]:
+    """Which of the images (newest first) go: other base images, and all but the ``kept`` newest of the project's."""
+    seen: dict[str, int] = {}
+    gone = []
+    for reference in references:
+        repository = reference.rpartition(":")[0]
+        if not repository.startswith(f"{registry.HOST}/") or reference in current:
+            continue
+        seen[repository] = seen.get(repository, 0) + 1
+        if seen[repository] > kept or repository not in map(project_images.repository_of, project_images.TARGETS):
+            gone.append(reference)
+    return gone
+
+
+def remove_outdated(current: Sequence[str]) -> None:
+    """Remove them everywhere; nothing is said if there are none."""
+    gone = outdated(buildah.stored(), current)
+    if gone:
+        with step(f"removing {len(gone)} outdated images"):
+            buildah.forget(gone)
+            registry.remove(gone)
+            _remove_from_node(gone)
+    buildah.prune_layers(_KEPT_BUILD_STEPS)
+
+
+def _remove_from_node(gone: Sequence[str]) -> None:
+    if full_node.recorded_plane() is not None:
+        layout = full_node.layout()
+        container_runtime.remove_images(layout, [name for name in container_runtime.images(layout) if name in gone])

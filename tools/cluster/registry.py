@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.cluster import components, gobuild, locks, loopback, paths, shell, versions
+from tools.cluster import components, gobuild, locks, loopback, paths, ports, shell, versions
 from tools.cluster.components import Component
+from tools.cluster.errors import ClusterError
 from tools.cluster.paths import Layout
 
 # Part of every image's name, hence fixed: containerd and the kubelet know images by it.
@@ -61,6 +62,8 @@ def ensure_running() -> None:
     gobuild.ensure([versions.REGISTRY])
     with locks.locked(layout().root / "lock", "starting the registry"):
         layout().make()
+        if not components.daemon(layout(), "registry").running() and not ports.is_free(PORT):
+            raise ClusterError(f"port {PORT} on 127.0.0.1 is used by another program; the local registry needs it")
         components.start(layout(), _component())
 
 

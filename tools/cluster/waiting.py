@@ -3,8 +3,6 @@
 import time
 from collections.abc import Callable
 
-from tools.cluster.errors import ClusterError
-
 
 def poll(condition: Callable[[], bool], seconds: float, interval: float = 0.1) -> bool:
     """Call ``condition`` until it holds; False once ``seconds`` have passed."""
@@ -14,9 +12,3 @@ def poll(condition: Callable[[], bool], seconds: float, interval: float = 0.1) -
             return False
         time.sleep(interval)
     return True
-
-
-def require(condition: Callable[[], bool], seconds: float, what: str, interval: float = 0.1) -> None:
-    """Like :func:`poll`, but raise ClusterError naming ``what`` was waited for."""
-    if not poll(condition, seconds, interval):
-        raise ClusterError(f"{what}: not so after {seconds:.0f} s")

@@ -1,0 +1,83 @@
+"""Names of images follow their inputs; outdated ones go; a user's cluster has the user's images."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tools.cluster import base_images, image_cleanup, images, project_images, registry
+from tools.cluster.base_images import BaseImages
+from tools.cluster.errors import ClusterError
+
+_BASES = BaseImages(python="host/python:1", vllm="host/vllm:1")
+_DOCKERFILE = """\
+ARG PYTHON_IMAGE
+ARG VLLM_IMAGE
+FROM ${PYTHON_IMAGE} AS operator
+COPY operator pyproject.toml ./
+FROM ${VLLM_IMAGE} AS runtime
+COPY runtime ./
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "Dockerfile").write_text(_DOCKERFILE)
+    for name in ("operator/a.py", "runtime/b.py", "pyproject.toml", "docs/c.md", ".gitignore"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("__pycache__/\n")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def names(tree: Path, bases: BaseImages = _BASES) -> dict[str, str]:
+    return {target: project_images.describe(target, bases, tree).reference for target in project_images.TARGETS}
+
+
+def test_only_the_image_whose_input_changed_gets_a_new_name(tree: Path) -> None:
+    before = names(tree)
+    (tree / "docs/c.md").write_text("other")
+    (tree / "operator/__pycache__").mkdir()
+    (tree / "operator/__pycache__/a.pyc").write_text("compiled")
+    assert names(tree) == before
+    (tree / "operator/new.py").write_text("new")
+    after = names(tree)
+    assert after["operator"] != before["operator"]
+    assert after["runtime"] == before["runtime"]
+
+
+def test_executable_bit_and_base_image_count(tree: Path) -> None:
+    before = names(tree)
+    (tree / "runtime/b.py").chmod(0o755)
+    assert names(tree)["runtime"] != before["runtime"]
+    other = names(tree, BaseImages(python=_BASES.python, vllm="host/vllm:2"))
+    assert other["operator"] == before["operator"]
+    assert other["runtime"] != before["runtime"]
+
+
+def test_missing_path_is_named(tree: Path) -> None:
+    (tree / "pyproject.toml").unlink()
+    with pytest.raises(ClusterError, match=r"does not exist: pyproject\.toml"):
+        project_images.describe("operator", _BASES, tree)
+
+
+def test_base_names_are_stable_and_local() -> None:
+    first, second = base_images.references(), base_images.references()
+    assert first == second
+    assert first.python.startswith(f"{registry.HOST}/base/python:")
+    assert first.vllm.startswith(f"{registry.HOST}/base/vllm-cpu:{base_images.VLLM_VERSION}-")
+
+
+def test_outdated_keeps_the_newest_of_the_project_and_the_current_bases() -> None:
+    operator = [f"{registry.HOST}/dsd-operator:{number}" for number in range(4)]
+    others = [f"{registry.HOST}/base/python:old", f"{registry.HOST}/base/python:now", "elsewhere/dsd-operator:9"]
+    gone = image_cleanup.outdated([*operator, *others], current=[operator[3], others[1]], kept=2)
+    assert gone == [operator[2], others[0]]
+
+
+def test_existing_cluster_needs_named_images() -> None:
+    assert images.from_environment({}) is None
+    with pytest.raises(ClusterError, match="DSD_RUNTIME_IMAGE must name"):
+        images.from_environment({"DSD_KUBECONFIG": "file", "DSD_OPERATOR_IMAGE": "a"})
+    given = {"DSD_KUBECONFIG": "file", "DSD_OPERATOR_IMAGE": "a", "DSD_RUNTIME_IMAGE": "b"}
+    assert images.from_environment(given) == images.Images(operator="a", runtime="b")

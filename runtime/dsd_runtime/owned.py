@@ -131,7 +131,7 @@ DEAD_OPTIONS: Final[Mapping[str, str]] = {
 }
 """Options of older vLLM versions -> what to do instead."""
 
-OWN_PREFIX: Final = "--dsd-"
+OWN_PREFIX: Final = "--dsd"
 """Options of dsd-serve itself."""
 
 OWNED_ENV: Final[Mapping[str, str]] = {

@@ -44,9 +44,26 @@ class ScheduleRange(BaseModel):
         frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True
     )
 
-    start_batch_size: Annotated[int, Field(ge=1, le=MAX_BATCH_SIZE)]
-    end_batch_size: Annotated[int, Field(ge=1, le=MAX_BATCH_SIZE)]
-    num_speculative_tokens: Annotated[int, Field(ge=0, le=MAX_SPECULATIVE_TOKENS)]
+    start_batch_size: Annotated[
+        int,
+        Field(ge=1, le=MAX_BATCH_SIZE, description="Smallest batch size of the range; 1 in the first range."),
+    ]
+    end_batch_size: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=MAX_BATCH_SIZE,
+            description="Largest batch size of the range, itself included. It may go beyond what the engine can reach.",
+        ),
+    ]
+    num_speculative_tokens: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=MAX_SPECULATIVE_TOKENS,
+            description="K: tokens drafted per request in this range, up to the drafter's maximum. 0 drafts nothing.",
+        ),
+    ]
 
     def triple(self) -> Triple:
         """This range as vLLM writes it."""
@@ -154,8 +171,9 @@ def default_prepared_tokens(max_speculative_tokens: int) -> tuple[int, ...]:
 def superset_triples(prepared: Sequence[int], max_num_seqs: int) -> list[Triple]:
     """A start-up table that makes vLLM prepare every K in `prepared` at nearly every batch size.
 
-    vLLM sizes the graphs of a K by the widest batch that uses it, so each K gets one batch size at the top of the range:
-    the largest K the widest tier, the smaller ones the last sizes. With fewer sizes than values the largest values win.
+    vLLM sizes the graphs of a K by the widest batch that uses it, so each K gets one batch size at the top of the
+    range: the largest K the widest tier, the smaller ones the last sizes. With fewer sizes than values the largest
+    values win.
     """
     tokens = sorted(set(prepared), reverse=True)[:max_num_seqs]
     first_end = max_num_seqs - len(tokens) + 1

@@ -4,32 +4,19 @@ The models carry everything the CRD says (descriptions, bounds, CEL rules); `crd
 are not only hygiene: the API server estimates the cost of a CEL rule from them.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
+
+from dsd_operator.api.cel import Rule
 
 MAX_INT32: Final = 2**31 - 1
 
 
-@dataclass(frozen=True)
-class Rule:
-    """One CEL rule (`x-kubernetes-validations`): `rule` must hold, else `message` tells the user what to do.
-
-    `message_expression` builds the message from the value; `message` is then what is shown when that fails.
-    `field_path` moves the error from the object that carries the rule to one of its fields (`.model`).
-    """
-
-    rule: str
-    message: str
-    message_expression: str | None = None
-    field_path: str | None = None
-
-    def dump(self) -> dict[str, str]:
-        """As the CRD spells it."""
-        optional = {"messageExpression": self.message_expression, "fieldPath": self.field_path}
-        return {"rule": self.rule, "message": self.message, **{k: v for k, v in optional.items() if v is not None}}
+def _add_rules(schema: dict[str, Any], model: type[Any]) -> None:
+    if model.cel_rules:
+        schema["x-kubernetes-validations"] = [rule.dump() for rule in model.cel_rules]
 
 
 class ApiModel(BaseModel):
@@ -46,15 +33,24 @@ class ApiModel(BaseModel):
         alias_generator=to_camel,
         validate_by_name=True,
         validate_by_alias=True,
+        json_schema_extra=_add_rules,
     )
 
     cel_rules: ClassVar[tuple[Rule, ...]] = ()
     """Rules over this object, `self` being the object."""
 
 
-def field_extra(**extensions: Any) -> dict[str, Any]:
-    """`json_schema_extra` with Kubernetes extensions: `list_type="map"` becomes `x-kubernetes-list-type: map`."""
-    return {f"x-kubernetes-{name.replace('_', '-')}": value for name, value in extensions.items()}
+def field_extra(*rules: Rule, **extensions: Any) -> dict[str, Any]:
+    """`json_schema_extra` with CEL rules over one field, and Kubernetes extensions: `list_type="map"` becomes
+    `x-kubernetes-list-type: map`."""
+    extra = {f"x-kubernetes-{name.replace('_', '-')}": value for name, value in extensions.items()}
+    return extra | ({"x-kubernetes-validations": [rule.dump() for rule in rules]} if rules else {})
+
+
+def defaults_of(model: type[ApiModel]) -> dict[str, Any]:
+    """`json_schema_extra` that makes the API server fill in an object that is left out, with its scalar defaults."""
+    values = model().model_dump(mode="json", by_alias=True)
+    return {"default": {k: v for k, v in values.items() if isinstance(v, str | int | float)}}
 
 
 PositiveInt32 = Annotated[int, Field(ge=1, le=MAX_INT32)]
@@ -62,5 +58,18 @@ PositiveInt32 = Annotated[int, Field(ge=1, le=MAX_INT32)]
 ObjectName = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")]
 """Name of another object in the same namespace (DNS-1123 subdomain)."""
 
-Quantity = int | float | str
+QUANTITY_SCHEMA: Final = {
+    "x-kubernetes-int-or-string": True,
+    "anyOf": [{"type": "integer"}, {"type": "string"}],
+    "maxLength": 64,
+}
+
+Quantity = Annotated[int | float | str, WithJsonSchema(QUANTITY_SCHEMA)]
 """A Kubernetes quantity as the user wrote it; compared by value, passed on in its own spelling."""
+
+QUANTITY_HINT: Final = "use a number with a suffix, such as 500m, 0.5, 16Gi or 16G"
+
+
+def is_quantity(value: str) -> str:
+    """CEL: `value`, an integer or a string, is a quantity."""
+    return f"(type({value}) != string || isQuantity({value}))"

@@ -1,11 +1,13 @@
 """`spec.drafter`: how tokens are drafted, and the most that can ever be drafted."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
+from dsd_operator.api.cel import Rule
 from dsd_operator.api.common import ApiModel, PositiveInt32, field_extra
-from dsd_operator.api.model import ModelName
+from dsd_operator.api.method_rules import DRAFTER_METHOD_RULES
+from dsd_operator.api.parameters import PARAMETERS_SCHEMA
 from dsd_runtime.schedule import MAX_SPECULATIVE_TOKENS
 
 Tokens = Annotated[int, Field(ge=0, le=MAX_SPECULATIVE_TOKENS)]
@@ -13,6 +15,11 @@ Tokens = Annotated[int, Field(ge=0, le=MAX_SPECULATIVE_TOKENS)]
 
 class PromptLookup(ApiModel):
     """Window of the ngram methods."""
+
+    cel_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("has(self.min) || has(self.max)", "set max, or min and max, or remove promptLookup"),
+        Rule("!has(self.min) || !has(self.max) || self.min <= self.max", "min must not be above max"),
+    )
 
     min: PositiveInt32 | None = Field(
         default=None,
@@ -27,15 +34,30 @@ class PromptLookup(ApiModel):
 class Drafter(ApiModel):
     """The drafter. Every change of it restarts the pods; only the schedule is hot."""
 
+    cel_rules: ClassVar[tuple[Rule, ...]] = (
+        *DRAFTER_METHOD_RULES,
+        Rule(
+            "!has(self.preparedTokens) || self.preparedTokens.all(k, k <= self.numSpeculativeTokens)",
+            "a K above numSpeculativeTokens cannot be prepared; lower it, or raise numSpeculativeTokens",
+            field_path=".preparedTokens",
+        ),
+    )
+
     method: str = Field(
+        max_length=64,
         description=(
             "Speculative decoding method, in vLLM's spelling. eagle, eagle3, draft_model and most others need model; "
             "mtp and dspark may have one; ngram, ngram_gpu and suffix have none."
-        )
+        ),
     )
-    model: ModelName | None = Field(
+    model: str | None = Field(
         default=None,
-        description="The draft model or speculator head; same forms as spec.model.name.",
+        min_length=1,
+        max_length=1024,
+        description=(
+            "The draft model or speculator head; same forms as spec.model.name. For custom_class the dotted name of a "
+            "Python class."
+        ),
     )
     revision: str | None = Field(
         default=None,
@@ -73,7 +95,7 @@ class Drafter(ApiModel):
     prompt_lookup: PromptLookup | None = Field(
         default=None, description="N-gram window, for the methods ngram and ngram_gpu only."
     )
-    parameters: dict[str, Any] = Field(
+    parameters: Annotated[dict[str, Any], WithJsonSchema(PARAMETERS_SCHEMA)] = Field(
         default_factory=dict,
         description=(
             "Further keys of vLLM's speculative config, passed on as they are (for example quantization, "

@@ -1,16 +1,26 @@
 """`spec.engine`: vLLM itself."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
+from dsd_operator.api.argument_rules import ENGINE_ARGUMENT_RULES, ENV_RULES, ITEM_RULES
+from dsd_operator.api.cel import Rule, raw
 from dsd_operator.api.common import ApiModel, PositiveInt32, field_extra
 
 ModelRunner = Literal["Auto", "V1", "V2"]
 
 
+_FREE_OBJECT: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+_NOT_AN_IMAGE: Final = r"^[a-z]+://|\s"
+
+
 class EnvVar(ApiModel):
     """One environment variable of the engine container."""
+
+    cel_rules: ClassVar[tuple[Rule, ...]] = ENV_RULES
 
     name: str = Field(
         min_length=1,
@@ -21,7 +31,7 @@ class EnvVar(ApiModel):
     value: str | None = Field(
         default=None, max_length=32768, description="Value, a string: quote numbers and booleans. Not with valueFrom."
     )
-    value_from: dict[str, Any] | None = Field(
+    value_from: Annotated[dict[str, Any], WithJsonSchema(_FREE_OBJECT)] | None = Field(
         default=None,
         description="Source of the value, as in a Pod: secretKeyRef, configMapKeyRef, fieldRef or resourceFieldRef.",
     )
@@ -30,6 +40,8 @@ class EnvVar(ApiModel):
 class Engine(ApiModel):
     """vLLM's image, runner and limits. Every change restarts the pods."""
 
+    cel_rules: ClassVar[tuple[Rule, ...]] = ENGINE_ARGUMENT_RULES
+
     image: str | None = Field(
         default=None,
         min_length=1,
@@ -37,6 +49,12 @@ class Engine(ApiModel):
         description=(
             "Image with vLLM and the dsd-runtime package; a tag, a digest, or both. "
             "Default: the runtime image the operator was installed with."
+        ),
+        json_schema_extra=field_extra(
+            Rule(
+                f"!self.matches({raw(_NOT_AN_IMAGE)})",
+                "an image has no https:// in front and no white space inside, e.g. registry.example/vllm:v1",
+            )
         ),
     )
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] | None = Field(
@@ -82,7 +100,7 @@ class Engine(ApiModel):
         le=1,
         description="Share of the GPU's memory vLLM may use, above 0 up to 1. Default: vLLM's own.",
     )
-    extra_args: tuple[Annotated[str, Field(max_length=4096)], ...] = Field(
+    extra_args: tuple[Annotated[str, Field(max_length=4096, json_schema_extra=field_extra(*ITEM_RULES))], ...] = Field(
         default=(),
         max_length=64,
         description=(

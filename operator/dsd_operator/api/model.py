@@ -5,9 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dsd_operator.api.common import ApiModel, ObjectName, field_extra
-
-ModelName = Annotated[str, Field(min_length=1, max_length=1024)]
-"""Hugging Face id, absolute path, s3:// or gs:// address."""
+from dsd_operator.api.model_name import ModelName
 
 
 class SecretKeyRef(ApiModel):

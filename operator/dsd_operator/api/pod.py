@@ -1,8 +1,97 @@
 """What shapes the pods around the engine: memory for workers, start-up time, roll-out."""
 
+from typing import Any, ClassVar, Final
+
 from pydantic import Field
 
-from dsd_operator.api.common import MAX_INT32, ApiModel, Quantity
+from dsd_operator.api.cel import Rule
+from dsd_operator.api.common import (
+    MAX_INT32,
+    QUANTITY_HINT,
+    QUANTITY_SCHEMA,
+    ApiModel,
+    Quantity,
+    field_extra,
+    is_quantity,
+)
+
+_NOT_QUANTITY: Final = f"not a quantity: {QUANTITY_HINT}"
+
+
+def _amount_rules() -> list[dict[str, str]]:
+    """Rules on a map of resource names to quantities (`self`)."""
+    fits, bad = is_quantity("self[k]"), "self.filter(k, !{})[0]"
+    whole = f"(!k.contains('/') || type(self[k]) != string || !{fits} || quantity(self[k]).isInteger())"
+    rules = (
+        Rule(
+            f"self.all(k, {fits})",
+            _NOT_QUANTITY,
+            f"{bad.format(fits)} + ' is {_NOT_QUANTITY}'",
+        ),
+        Rule(
+            f"self.all(k, {whole})",
+            "devices are counted whole: use an integer",
+            f"{bad.format(whole)} + ': devices are counted whole, use an integer'",
+        ),
+    )
+    return [rule.dump() for rule in rules]
+
+
+def _amounts(description: str) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "description": description,
+        "maxProperties": 32,
+        "additionalProperties": QUANTITY_SCHEMA,
+        "x-kubernetes-validations": _amount_rules(),
+    }
+
+
+RESOURCES_SCHEMA: Final = {
+    "type": "object",
+    "properties": {
+        "limits": _amounts("Most of each resource the engine may use. Devices such as nvidia.com/gpu belong here."),
+        "requests": _amounts("What is reserved for the engine. Default: the limits."),
+        "claims": {
+            "type": "array",
+            "description": "Resource claims of the pod (podTemplate.spec.resourceClaims) that the engine uses.",
+            "maxItems": 32,
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["name"],
+            "items": {
+                "type": "object",
+                "description": "One claim.",
+                "required": ["name"],
+                "properties": {
+                    "name": {"type": "string", "description": "Name of an entry of resourceClaims."},
+                    "request": {"type": "string", "description": "One request of that claim. Default: all of them."},
+                },
+            },
+        },
+    },
+}
+
+_STRING_MAP: Final = {"type": "object", "additionalProperties": {"type": "string"}}
+
+POD_TEMPLATE_SCHEMA: Final = {
+    "type": "object",
+    "properties": {
+        "metadata": {
+            "type": "object",
+            "description": "Labels and annotations of the pods. The operator's own labels cannot be overridden.",
+            "x-kubernetes-preserve-unknown-fields": True,
+            "properties": {
+                "labels": _STRING_MAP | {"description": "Further labels of the pods."},
+                "annotations": _STRING_MAP | {"description": "Further annotations of the pods."},
+            },
+        },
+        "spec": {
+            "type": "object",
+            "description": "Any field of a pod's spec, e.g. nodeSelector, tolerations, volumes, imagePullSecrets.",
+            "x-kubernetes-preserve-unknown-fields": True,
+        },
+    },
+}
 
 
 class SharedMemory(ApiModel):
@@ -14,6 +103,7 @@ class SharedMemory(ApiModel):
             "Upper limit of /dev/shm, which vLLM's worker processes talk through, e.g. 8Gi; it counts against the "
             "container's memory limit. Default: no limit of its own."
         ),
+        json_schema_extra=field_extra(Rule(is_quantity("self"), _NOT_QUANTITY)),
     )
 
 
@@ -33,6 +123,13 @@ class Startup(ApiModel):
 
 class Rollout(ApiModel):
     """How pods are replaced when something changes that needs a restart."""
+
+    cel_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "self.maxSurge > 0 || self.maxUnavailable > 0",
+            "maxSurge and maxUnavailable are both 0, so no pod could ever be replaced; raise one of them",
+        ),
+    )
 
     max_surge: int = Field(
         default=0,

@@ -1,23 +1,27 @@
 """`spec` of a DSDDeployment: the schedule is hot, replicas scale, everything else is the envelope and restarts pods."""
 
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
-from dsd_operator.api.common import ApiModel, field_extra
+from dsd_operator.api.cel import Rule
+from dsd_operator.api.common import ApiModel, defaults_of, field_extra
 from dsd_operator.api.drafter import Drafter
 from dsd_operator.api.engine import Engine
 from dsd_operator.api.model import Model
-from dsd_operator.api.pod import Rollout, SharedMemory, Startup
+from dsd_operator.api.pod import POD_TEMPLATE_SCHEMA, RESOURCES_SCHEMA, Rollout, SharedMemory, Startup
+from dsd_operator.api.spec_rules import RANGE_RULES, SCHEDULE_RULES, SPEC_RULES
 from dsd_runtime.schedule import MAX_RANGES, ScheduleRange
 
 
 class Spec(ApiModel):
     """What the user wants."""
 
+    cel_rules: ClassVar[tuple[Rule, ...]] = SPEC_RULES
+
     model: Model = Field(description="The model that is served.")
     drafter: Drafter = Field(description="How tokens are drafted, and the largest number of them (K).")
-    schedule: tuple[ScheduleRange, ...] = Field(
+    schedule: tuple[Annotated[ScheduleRange, Field(json_schema_extra=field_extra(*RANGE_RULES))], ...] = Field(
         min_length=1,
         max_length=MAX_RANGES,
         description=(
@@ -26,16 +30,20 @@ class Spec(ApiModel):
             "overlap. In a gap the K before it stays in use, above the last range the last K. Always given as a "
             "whole."
         ),
-        json_schema_extra=field_extra(list_type="atomic"),
+        json_schema_extra=field_extra(*SCHEDULE_RULES, list_type="atomic"),
     )
-    engine: Engine = Field(default_factory=Engine, description="vLLM: image, model runner, limits, arguments.")
+    engine: Engine = Field(
+        default_factory=Engine,
+        description="vLLM: image, model runner, limits, arguments.",
+        json_schema_extra=defaults_of(Engine),
+    )
     replicas: int = Field(
         default=1,
         ge=0,
         le=10000,
         description="Number of pods, each a whole engine. Scaled by kubectl scale and autoscalers.",
     )
-    resources: dict[str, Any] = Field(
+    resources: Annotated[dict[str, Any], WithJsonSchema(RESOURCES_SCHEMA)] = Field(
         default_factory=dict,
         description=(
             "Compute resources of the engine container, as in a Pod: requests, limits, claims. Ask for GPUs here "
@@ -45,11 +53,17 @@ class Spec(ApiModel):
     shared_memory: SharedMemory = Field(
         default_factory=SharedMemory, description="Memory-backed /dev/shm of the engine container."
     )
-    startup: Startup = Field(default_factory=Startup, description="How long a pod may take to start.")
-    rollout: Rollout = Field(
-        default_factory=Rollout, description="How pods are replaced when a change needs a restart."
+    startup: Startup = Field(
+        default_factory=Startup,
+        description="How long a pod may take to start.",
+        json_schema_extra=defaults_of(Startup),
     )
-    pod_template: dict[str, Any] = Field(
+    rollout: Rollout = Field(
+        default_factory=Rollout,
+        description="How pods are replaced when a change needs a restart.",
+        json_schema_extra=defaults_of(Rollout),
+    )
+    pod_template: Annotated[dict[str, Any], WithJsonSchema(POD_TEMPLATE_SCHEMA)] = Field(
         default_factory=dict,
         description=(
             "Merged into the pods: metadata (labels, annotations) and spec, as in a Deployment's template. Containers, "

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dsd_operator.api import DSDDeployment
+from dsd_operator.api.status import MAX_OUT_OF_SYNC
 from dsd_operator.status.blockers import listed, spec_blocker
 from dsd_operator.status.conditions import Condition, Status
 from dsd_operator.status.notes import schedule_notes
 from dsd_operator.status.observed import Observed, Outcome, PushResult, PushState
 from dsd_operator.status.pods import can_serve, name_of
 from dsd_operator.status.reasons import ConditionType, Reason
-
-MAX_OUT_OF_SYNC: Final = 10
 
 _WORST_FIRST: Final = (
     PushState.REFUSED,

@@ -24,28 +24,31 @@ FROM build AS runtime-wheel
 COPY runtime runtime
 RUN /build/bin/pip wheel -q --no-build-isolation --wheel-dir /wheels ./runtime
 
-FROM build AS operator-wheel
+FROM build AS operator-code
 COPY pyproject.toml ./
 COPY operator operator
-RUN /build/bin/pip wheel -q --no-build-isolation --wheel-dir /wheels .
+COPY --from=runtime-wheel /wheels /wheels
+RUN /build/bin/pip wheel -q --no-build-isolation --wheel-dir /wheels . \
+ && /build/bin/pip install -q --target /code /wheels/*.whl \
+ && rm -r /code/bin
 
-# --- the operator -----------------------------------------------------------------------------------------------------
+# --- the operator: no pip, nothing writable ---------------------------------------------------------------------------
 FROM ${PYTHON_IMAGE} AS operator
 ARG PIP_CERT
 ARG PIP_INDEX_URL
 COPY requirements/operator.txt /opt/dsd/requirements.txt
-RUN python3 -m venv /opt/dsd \
- && /opt/dsd/bin/pip install -q --no-cache-dir --no-deps --require-hashes -r /opt/dsd/requirements.txt
-ENV PATH=/opt/dsd/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+RUN python3 -m venv /tmp/pip \
+ && python3 -m venv --without-pip /opt/dsd \
+ && /tmp/pip/bin/pip --python /opt/dsd/bin/python install -q --no-cache-dir --no-deps --require-hashes -r /opt/dsd/requirements.txt \
+ && rm -r /tmp/pip
+ENV PATH=/opt/dsd/bin:$PATH PYTHONPATH=/opt/dsd/code PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 EXPOSE 8080 8081
-ENTRYPOINT ["dsd-operator"]
+ENTRYPOINT ["python3", "-m", "dsd_operator"]
 LABEL org.opencontainers.image.title="dsd-operator" \
       org.opencontainers.image.description="Kubernetes operator for vLLM's dynamic speculative decoding" \
       org.opencontainers.image.licenses="Apache-2.0"
-COPY --from=runtime-wheel /wheels /opt/dsd/wheels
-COPY --from=operator-wheel /wheels /opt/dsd/wheels
-RUN /opt/dsd/bin/pip install -q --no-cache-dir --no-deps --no-index /opt/dsd/wheels/*.whl
 USER 65532:65532
+COPY --from=operator-code /code /opt/dsd/code
 
 # --- vLLM with our plugin ---------------------------------------------------------------------------------------------
 FROM ${VLLM_IMAGE} AS runtime

@@ -23,7 +23,7 @@ _CONCURRENCY: Final = 4
 _REQUESTS: Final = 12
 _CHANGE_SECONDS: Final = 120.0
 
-NEW_SCHEDULE: Final = from_triples([(1, 2, 2), (3, 256, 1)])
+NEW_SCHEDULE: Final = from_triples([(1, 2, 4), (3, 256, 1)])
 """What the demo changes to; differs from the sample's at the load's concurrency."""
 
 

@@ -69,17 +69,21 @@ images: venv ## Build the operator's and the runtime's image
 	@$(RUN) $(PY) -m tools.cluster images
 
 ##@ Maintain
-.PHONY: generate crds check-generated lock clean
-generate: crds ## Write everything that is generated
+.PHONY: generate crds fields check-generated lock clean
+generate: crds fields ## Write everything that is generated
 
 crds: venv ## Write the CRD from the models, and the chart's copy of it
 	@$(RUN) $(PY) -m dsd_operator.api.crdgen > crds/dsddeployments.yaml.new
 	@mv crds/dsddeployments.yaml.new crds/dsddeployments.yaml
 	@$(RUN) $(PY) -m tools.chart
 
+fields: venv ## Write docs/reference/fields.md from the CRD
+	@$(RUN) $(PY) -m tools.generate_fields
+
 check-generated: venv ## Fail where a generated file is out of date
 	@$(RUN) $(PY) -m dsd_operator.api.crdgen --check crds/dsddeployments.yaml
 	@$(RUN) $(PY) -m tools.chart --check
+	@$(RUN) $(PY) -m tools.generate_fields --check
 
 lock: venv ## Write the dependency locks anew, keeping versions that still fit (rm requirements/dev.txt: newest)
 	@cd requirements && $(COMPILE) --no-emit-package triton dev.in -o dev.txt

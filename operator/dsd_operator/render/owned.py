@@ -13,6 +13,7 @@ _CONTAINER_FIELDS: Final = {
     "command": "the operator starts dsd-serve; put arguments of vLLM into spec.engine.extraArgs",
     "args": "put arguments of vLLM into spec.engine.extraArgs",
 }
+_METADATA: Final = frozenset({"labels", "annotations"})
 _DIRECTORIES: Final = (CONFIG_DIRECTORY, RUN_DIRECTORY)
 _VOLUMES: Final = frozenset({CONFIG_VOLUME, RUN_VOLUME})
 
@@ -20,6 +21,8 @@ _VOLUMES: Final = frozenset({CONFIG_VOLUME, RUN_VOLUME})
 def owned_problems(template: Mapping[str, Any], path: str) -> Iterator[Problem]:
     """Everything in a well-shaped podTemplate that the operator does not let go of."""
     spec = template.get("spec", {})
+    for field in template.get("metadata", {}).keys() - _METADATA:
+        yield Problem(f"{path}.metadata.{field}", "is not used in pods; only labels and annotations are")
     if spec.get("enableServiceLinks") is True:
         yield Problem(f"{path}.spec.enableServiceLinks", "must stay off: a Service called vllm would stop every engine")
     yield from _volume_problems(spec.get("volumes", []), f"{path}.spec.volumes")

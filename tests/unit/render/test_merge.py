@@ -137,6 +137,7 @@ def test_security_and_pull_secrets_come_from_the_template() -> None:
             "containerPort 1, protocol TCP stands 2 times",
         ),
         ({"podTemplate.metadata": {"labels": ["a"]}}, "spec.podTemplate.metadata.labels", "must be a map"),
+        ({"podTemplate.metadata": {"name": "x"}}, "spec.podTemplate.metadata.name", "only labels and annotations"),
         ({"podTemplate": {"spec": "x"}}, "spec.podTemplate.spec", "must be an object"),
         (engine_with(image="x"), "spec.podTemplate.spec.containers[0].image", "spec.engine.image"),
         (engine_with(args=["x"]), "spec.podTemplate.spec.containers[0].args", "spec.engine.extraArgs"),

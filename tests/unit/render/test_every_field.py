@@ -1,0 +1,139 @@
+"""Every field of the CRD does what docs/reference/fields.md says: found out by changing each one and rendering.
+
+The fields come from the CRD's schema, so a new one fails here until its change is written down below.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pytest
+
+from dsd_operator.render.plan import digest
+from dsd_operator.render.preflight import problems
+from tests.unit.resources import manifests, resource
+from tools.generate_fields import TARGET, Effect, fields, render
+
+FIELDS: Final = {found.path: found.effect for found in fields()}
+
+HIGHEST_ONLY: Final = [{"startBatchSize": 1, "endBatchSize": 8, "numSpeculativeTokens": 3}]
+PLAIN: Final = [{"name": "A", "value": "1"}]
+MODEL: Final = {"method": "draft_model", "model": "acme/draft", "numSpeculativeTokens": 3}
+DSPARK: Final = {"method": "dspark", "numSpeculativeTokens": 3}
+
+
+@dataclass(frozen=True)
+class Change:
+    """From BASE with `before` to the same with `after`; both are valid."""
+
+    after: Mapping[str, Any]
+    before: Mapping[str, Any] = field(default_factory=dict)
+
+
+def to(path: str, value: Any, **before: Any) -> Change:
+    return Change({**before, path: value}, before)
+
+
+def schedule(**changes: int) -> Change:
+    first = {"startBatchSize": 1, "endBatchSize": 8, "numSpeculativeTokens": 3}
+    second = {"startBatchSize": 9, "endBatchSize": 256, "numSpeculativeTokens": 1, **changes}
+    return Change({"schedule": [first, second]})
+
+
+CHANGES: Final[Mapping[str, Change]] = {
+    "model.name": to("model.name", "acme/other"),
+    "model.revision": to("model.revision", "v2"),
+    "model.servedNames": to("model.servedNames", ["a", "b"]),
+    "model.tokenSecretRef.name": Change(
+        {"model.tokenSecretRef": {"name": "b", "key": "k"}}, {"model.tokenSecretRef": {"name": "a", "key": "k"}}
+    ),
+    "model.tokenSecretRef.key": Change(
+        {"model.tokenSecretRef": {"name": "a", "key": "l"}}, {"model.tokenSecretRef": {"name": "a", "key": "k"}}
+    ),
+    "drafter.method": Change({"drafter.method": "ngram_gpu", "schedule": HIGHEST_ONLY}, {"schedule": HIGHEST_ONLY}),
+    "drafter.model": Change({"drafter": {**MODEL, "model": "acme/other"}}, {"drafter": MODEL}),
+    "drafter.revision": Change({"drafter": {**MODEL, "revision": "v2"}}, {"drafter": MODEL}),
+    "drafter.numSpeculativeTokens": to("drafter.numSpeculativeTokens", 4),
+    "drafter.preparedTokens": to("drafter.preparedTokens", [1, 3]),
+    "drafter.tensorParallelSize": Change({"drafter": {**MODEL, "tensorParallelSize": 1}}, {"drafter": MODEL}),
+    "drafter.promptLookup.min": to("drafter.promptLookup.min", 3),
+    "drafter.promptLookup.max": to("drafter.promptLookup.max", 5),
+    "drafter.parameters": Change({"drafter": {**MODEL, "parameters": {"quantization": "fp8"}}}, {"drafter": MODEL}),
+    "drafter.parameters.parallel_drafting": Change(
+        {"drafter": {**MODEL, "parameters": {"parallel_drafting": True}}, "schedule": HIGHEST_ONLY},
+        {"drafter": MODEL, "schedule": HIGHEST_ONLY},
+    ),
+    "drafter.parameters.use_heterogeneous_vocab": Change(
+        {"drafter": {**MODEL, "parameters": {"use_heterogeneous_vocab": True}}}, {"drafter": MODEL}
+    ),
+    "drafter.parameters.enable_adaptive_verification": Change(
+        {"drafter": {**DSPARK, "parameters": {"enable_adaptive_verification": True}}, "engine.modelRunner": "V2"},
+        {"drafter": DSPARK, "engine.modelRunner": "V2"},
+    ),
+    "schedule[].startBatchSize": schedule(startBatchSize=20),
+    "schedule[].endBatchSize": schedule(endBatchSize=100),
+    "schedule[].numSpeculativeTokens": schedule(numSpeculativeTokens=2),
+    "engine.image": to("engine.image", "acme/engine:2"),
+    "engine.imagePullPolicy": to("engine.imagePullPolicy", "Always"),
+    "engine.modelRunner": to("engine.modelRunner", "V1"),
+    "engine.maxNumSeqs": to("engine.maxNumSeqs", 64),
+    "engine.maxModelLen": to("engine.maxModelLen", 2048),
+    "engine.dtype": to("engine.dtype", "bfloat16"),
+    "engine.quantization": to("engine.quantization", "awq"),
+    "engine.tensorParallelSize": to("engine.tensorParallelSize", 2),
+    "engine.gpuMemoryUtilization": to("engine.gpuMemoryUtilization", 0.8),
+    "engine.extraArgs": to("engine.extraArgs", ["--seed=1"]),
+    "engine.env[].name": Change({"engine.env": [{"name": "B", "value": "1"}]}, {"engine.env": PLAIN}),
+    "engine.env[].value": Change({"engine.env": [{"name": "A", "value": "2"}]}, {"engine.env": PLAIN}),
+    "engine.env[].valueFrom": Change(
+        {"engine.env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]}, {"engine.env": PLAIN}
+    ),
+    "replicas": to("replicas", 3),
+    "resources.limits": to("resources", {"limits": {"memory": "8Gi"}}),
+    "resources.requests": to("resources", {"requests": {"cpu": "2"}}),
+    "resources.claims[].name": Change(
+        {"resources": {"claims": [{"name": "b"}]}}, {"resources": {"claims": [{"name": "a"}]}}
+    ),
+    "resources.claims[].request": Change(
+        {"resources": {"claims": [{"name": "a", "request": "r"}]}}, {"resources": {"claims": [{"name": "a"}]}}
+    ),
+    "sharedMemory.sizeLimit": to("sharedMemory.sizeLimit", "8Gi"),
+    "startup.timeoutSeconds": to("startup.timeoutSeconds", 600),
+    "rollout.maxSurge": to("rollout.maxSurge", 1),
+    "rollout.maxUnavailable": to("rollout.maxUnavailable", 2),
+    "podTemplate.metadata": to("podTemplate.metadata", {"labels": {"team": "b"}}),
+    "podTemplate.metadata.labels": to("podTemplate.metadata.labels", {"team": "a"}),
+    "podTemplate.metadata.annotations": to("podTemplate.metadata.annotations", {"note": "a"}),
+    "podTemplate.spec": to("podTemplate.spec", {"nodeSelector": {"pool": "a"}}),
+}  # fmt: skip
+
+
+def observed_effect(before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]]) -> Effect | None:
+    """What the change did, read from the manifests alone; None when it did something that has no name."""
+    changed = {kind for kind in before if digest(before[kind]) != digest(after[kind])}
+    if changed == {"ConfigMap"}:
+        return Effect.HOT
+    if changed != {"Deployment"}:
+        return None
+    one, other = before["Deployment"]["spec"], after["Deployment"]["spec"]
+    different = {name for name in one if one[name] != other[name]}
+    if "template" in different:
+        return Effect.ROLLED
+    return {frozenset({"replicas"}): Effect.SCALED, frozenset({"strategy"}): Effect.NEXT_ROLLOUT}.get(
+        frozenset(different)
+    )
+
+
+def test_every_field_of_the_schema_is_changed_here() -> None:
+    assert CHANGES.keys() == FIELDS.keys()
+
+
+@pytest.mark.parametrize("path", CHANGES)
+def test_a_change_does_what_the_table_says(path: str) -> None:
+    before, after = resource(CHANGES[path].before), resource(CHANGES[path].after)
+    assert problems(before) == problems(after) == []
+    assert observed_effect(manifests(before), manifests(after)) is FIELDS[path]
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert TARGET.read_text() == render(), "run python -m tools.generate_fields"

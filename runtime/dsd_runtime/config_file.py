@@ -54,7 +54,7 @@ def parse(content: bytes) -> ConfigFile:
     if len(content) > MAX_FILE_BYTES:
         raise ConfigFileError(f"larger than {MAX_FILE_BYTES} bytes")
     try:
-        data = yaml.load(content, Loader=_Loader)  # noqa: S506 (a SafeLoader)
+        data = yaml.load(content, Loader=_Loader)
         # Through JSON, because strict pydantic models take a JSON array for a tuple, and no Python list.
         text = json.dumps(data, allow_nan=False)
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
@@ -92,9 +92,7 @@ class Watcher:
     in use stays), and None once it can be used again. Both are called from the thread, never twice for one content.
     """
 
-    def __init__(
-        self, path: Path, apply: Callable[[ConfigFile], None], report: Callable[[str | None], None]
-    ) -> None:
+    def __init__(self, path: Path, apply: Callable[[ConfigFile], None], report: Callable[[str | None], None]) -> None:
         self._path = path
         self._apply = apply
         self._report = report

@@ -4,7 +4,7 @@ Made by the scheduler mixin (`scheduler`) when vLLM constructs its scheduler, he
 here takes and returns plain data, because utilities travel between processes.
 """
 
-import datetime
+import datetime as dt
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,6 @@ from dsd_runtime.protocol import (
     EngineStatus,
     Envelope,
     ErrorState,
-    Revision,
     SchedulePut,
     Versions,
 )
@@ -31,9 +30,7 @@ logger = logging.getLogger("vllm.dsd.engine")
 class EngineRuntime:
     """The DSD side of one engine core."""
 
-    def __init__(
-        self, envelope: Envelope, reasons: Mapping[int, str], start: Ranges, labels: dict[str, str]
-    ) -> None:
+    def __init__(self, envelope: Envelope, reasons: Mapping[int, str], start: Ranges, labels: dict[str, str]) -> None:
         """`start` is in force until the config file (read here, if there is one) replaces it."""
         self.envelope = envelope
         self._engine = int(labels["engine"])
@@ -100,13 +97,13 @@ class EngineRuntime:
         """What `put` would answer, without doing it."""
         return encode(self.state.check(proposal_of(body)))
 
-    def put(self, body: str) -> dict[str, Any]:
-        """Use the schedule of a PUT from the next step on, or say why not; with the status after it."""
-        return encode(self._accept(proposal_of(body))) | {"status": self.status()}
+    def put(self, body: str, change: str) -> dict[str, Any]:
+        """Use the schedule of the PUT `change` from the next step on, or say why not; with the status after it."""
+        return encode(self._accept(proposal_of(body, change))) | {"status": self.status()}
 
-    def roll_back(self, revision: str) -> bool:
+    def roll_back(self, change: str) -> bool:
         """Undo a PUT that another engine core refused."""
-        return self.state.roll_back(Revision.model_validate_json(revision))
+        return self.state.roll_back(change)
 
     def _accept(self, proposal: Proposal) -> Answer:
         answer = self.state.accept(proposal)
@@ -128,8 +125,7 @@ class EngineRuntime:
             self._error = None
 
     def _set_error(self, source: Source, message: str) -> None:
-        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        self._error = ErrorState(source=source, message=message, time=now)
+        self._error = ErrorState(source=source, message=message, time=utc_now())
 
     def _changed(self, active: Active) -> None:
         shown = active.describe()
@@ -140,10 +136,15 @@ class EngineRuntime:
         self._schedule_metrics.show(shown)
 
 
-def proposal_of(body: str) -> Proposal:
+def utc_now() -> str:
+    """The time in RFC 3339, in seconds."""
+    return dt.datetime.now(dt.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def proposal_of(body: str, change: str | None = None) -> Proposal:
     """The proposal in a validated PUT body."""
     put = SchedulePut.model_validate_json(body)
-    return Proposal(put.ranges, put.revision, "http")
+    return Proposal(put.ranges, put.revision, "http", change)
 
 
 def encode(answer: Answer) -> dict[str, Any]:
@@ -163,6 +164,4 @@ def start_ranges(config: Any, envelope: Envelope) -> Ranges:
     if table and not resolved.has_superset(config):
         return from_triples(table)
     largest = max(envelope.allowed_tokens)
-    return (
-        ScheduleRange(start_batch_size=1, end_batch_size=envelope.max_num_seqs, num_speculative_tokens=largest),
-    )
+    return (ScheduleRange(start_batch_size=1, end_batch_size=envelope.max_num_seqs, num_speculative_tokens=largest),)

@@ -24,7 +24,7 @@ MULTIPROC_DIR: Final = "PROMETHEUS_MULTIPROC_DIR"
 
 def concurrency_bounds(max_num_seqs: int) -> tuple[int, ...]:
     """Upper bounds of the concurrency buckets: powers of two below `max_num_seqs`, then `max_num_seqs`; at most 12."""
-    powers = []
+    powers: list[int] = []
     while len(powers) < MAX_BUCKETS - 1 and 2 ** len(powers) < max_num_seqs:
         powers.append(2 ** len(powers))
     return (*powers, max_num_seqs)
@@ -128,8 +128,8 @@ class StepMetrics:
 class ScheduleMetrics:
     """The schedule in use and its changes.
 
-    The series of a schedule must vanish with it, and prometheus_client cannot remove a series in multiprocess mode. They
-    therefore have a gauge file of their own in the multiprocess directory, which is replaced whole on each change.
+    The series of a schedule must vanish with it, and prometheus_client cannot remove a series in multiprocess mode.
+    They therefore have a gauge file of their own in the multiprocess directory, which is replaced whole on each change.
     """
 
     def __init__(self, labels: Mapping[str, str]) -> None:
@@ -158,15 +158,15 @@ class ScheduleMetrics:
 
 
 def write_gauges(path: Path, series: Sequence[tuple[str, str, Mapping[str, str], float]]) -> None:
-    """Write (name, help, labels, value) as a gauge file of prometheus_client's multiprocess mode, in one atomic step."""
-    from prometheus_client.mmap_dict import MmapedDict, mmap_key
+    """Write (name, help, labels, value) as a gauge file of prometheus_client's multiprocess mode, in one step."""
+    from prometheus_client import mmap_dict
 
     partial = path.with_suffix(".partial")
     partial.unlink(missing_ok=True)
-    values = MmapedDict(str(partial))
+    values: Any = mmap_dict.MmapedDict(str(partial))  # type: ignore[no-untyped-call]
     now = time.time()
     for name, text, labels, value in series:
-        values.write_value(mmap_key(name, name, list(labels), list(labels.values()), text), value, now)
+        values.write_value(mmap_dict.mmap_key(name, name, list(labels), list(labels.values()), text), value, now)
     values.close()
     partial.replace(path)
 

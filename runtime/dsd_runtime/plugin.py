@@ -5,10 +5,12 @@ serves with vLLM's own static table.
 """
 
 import logging
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from dsd_runtime import __version__, compat, resolved, scheduler
 from dsd_runtime.config_file import ConfigFileError, read
+from dsd_runtime.engine import utc_now
 from dsd_runtime.metrics import show_plugin
 from dsd_runtime.protocol import EngineStatus, ErrorState, Versions
 from dsd_runtime.schedule import superset_triples, to_triples
@@ -35,9 +37,7 @@ def _register() -> None:
     if gate.mode == "off":
         logger.warning("the DSD plugin is off: %s. The schedule changes only with a restart", gate.reason)
         labels = {"model_name": "", "engine": "0"}
-        show_plugin(
-            labels, version=__version__, vllm_version=gate.vllm_version, method="", runner="", mode="off"
-        )
+        show_plugin(labels, version=__version__, vllm_version=gate.vllm_version, method="", runner="", mode="off")
         return
     compat.wrap_config(insert_table)
     compat.wrap_scheduler_class(scheduler.derive)
@@ -69,7 +69,7 @@ def _insert_static(speculative: Any) -> None:
     try:
         speculative.num_speculative_tokens_per_batch_size = to_triples(read(path).ranges)
     except ConfigFileError as error:
-        logger.error("no static table: %s", error)  # noqa: TRY400
+        logger.error("no static table: %s", error)
 
 
 def _runtime(core: Any) -> Any:
@@ -89,19 +89,24 @@ def dsd_check(core: Any, body: str) -> dict[str, Any]:
     return dict(runtime.check(body)) if runtime is not None else {"result": "off"}
 
 
-def dsd_put(core: Any, body: str) -> dict[str, Any]:
-    """Utility: take the schedule of a PUT."""
+def dsd_put(core: Any, body: str, change: str) -> dict[str, Any]:
+    """Utility: take the schedule of the PUT `change`."""
     runtime = _runtime(core)
-    return dict(runtime.put(body)) if runtime is not None else {"result": "off"}
+    return dict(runtime.put(body, change)) if runtime is not None else {"result": "off"}
 
 
-def dsd_roll_back(core: Any, revision: str) -> bool:
-    """Utility: undo a PUT."""
+def dsd_roll_back(core: Any, change: str) -> bool:
+    """Utility: undo the PUT `change`."""
     runtime = _runtime(core)
-    return bool(runtime is not None and runtime.roll_back(revision))
+    return bool(runtime is not None and runtime.roll_back(change))
 
 
-UTILITIES = {"dsd_status": dsd_status, "dsd_check": dsd_check, "dsd_put": dsd_put, "dsd_roll_back": dsd_roll_back}
+UTILITIES: Final[Mapping[str, Callable[..., Any]]] = {
+    "dsd_status": dsd_status,
+    "dsd_check": dsd_check,
+    "dsd_put": dsd_put,
+    "dsd_roll_back": dsd_roll_back,
+}
 
 
 def off_status(reason: str | None) -> dict[str, Any]:
@@ -110,5 +115,5 @@ def off_status(reason: str | None) -> dict[str, Any]:
     return EngineStatus(
         mode="off",
         versions=Versions(runtime=__version__, vllm=compat.gate().vllm_version),
-        last_error=ErrorState(source="start", message=message, time=""),
+        last_error=ErrorState(source="start", message=message, time=utc_now()),
     ).dump()

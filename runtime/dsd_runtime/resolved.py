@@ -1,6 +1,6 @@
 """What vLLM resolved, as opposed to what was asked: reads a VllmConfig, and judges it by `support`.
 
-`plugin` uses it before the start to build the start-up table, `engine` afterwards for the envelope that the status shows.
+`plugin` uses it before the start to build the start-up table, `engine` afterwards for the envelope in the status.
 """
 
 import os

@@ -1,12 +1,14 @@
 """The endpoint plugin: `GET /dsd/v1/status` and `PUT /dsd/v1/schedule`.
 
 Runs in the API server, reaches the engine cores only through vLLM's engine client (utilities set by `plugin`). All or
-nothing: of several engine cores all must agree before one takes a schedule, and it is taken back if one refuses after all.
+nothing: several engine cores must all agree before one takes a schedule, and it is taken back if one refuses after all.
 """
 
 import asyncio
+import contextlib
 import json
 import logging
+import uuid
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -31,6 +33,9 @@ logger = logging.getLogger("vllm.dsd.routes")
 ENGINE_TIMEOUT_SECONDS: Final = 10.0
 """How long an engine core may take to answer; it does between two steps."""
 
+ROLL_BACK_SECONDS: Final = 1.0
+"""How long the answer to a refused PUT waits for the other engine cores to be back where they were."""
+
 TITLES: Final = {
     400: ("malformed", "The request is malformed"),
     401: ("unauthorized", "A valid token is needed"),
@@ -46,7 +51,7 @@ OUT_OF_RANGE: Final = frozenset(
 """Pydantic's errors about values of the right type."""
 
 
-class RequestProblem(Exception):
+class RequestProblemError(Exception):
     """An answer other than 200."""
 
     def __init__(self, status: int, detail: str, errors: Sequence[FieldProblem] = ()) -> None:
@@ -63,20 +68,21 @@ class Engines:
     def __init__(self, client: Any) -> None:
         self._client = client
         self._writing = asyncio.Lock()
+        self._rolling_back: set[asyncio.Task[None]] = set()
 
     async def call(self, method: str, *arguments: str) -> list[Any]:
-        """Call a utility everywhere; raises RequestProblem 503 unless all answer in time."""
+        """Call a utility everywhere; raises RequestProblemError 503 unless all answer in time."""
         if self._client is None:
-            raise RequestProblem(503, "this server has no engine")
+            raise RequestProblemError(503, "this server has no engine")
         try:
             async with asyncio.timeout(ENGINE_TIMEOUT_SECONDS):
                 return await compat.call_engines(self._client, method, *arguments)
         except TimeoutError:
             detail = f"an engine core did not answer within {ENGINE_TIMEOUT_SECONDS:.0f} s; try again"
-            raise RequestProblem(503, detail) from None
+            raise RequestProblemError(503, detail) from None
         except Exception as error:
             logger.exception("calling %s on the engine failed", method)
-            raise RequestProblem(503, f"the engine failed: {error}") from error
+            raise RequestProblemError(503, f"the engine failed: {error}") from error
 
     async def status(self) -> dict[str, Any]:
         """The status of all engine cores as one document."""
@@ -87,22 +93,35 @@ class Engines:
     async def put(self, put: SchedulePut) -> dict[str, Any]:
         """Let every engine core use the schedule, or none; answers with the status after it."""
         if compat.gate().mode == "off":
-            raise RequestProblem(422, f"the schedule changes only with a restart: {compat.gate().reason}")
+            raise RequestProblemError(422, f"the schedule changes only with a restart: {compat.gate().reason}")
         async with self._writing:
             body = put.model_dump_json(by_alias=True)
             if compat.engine_count(self._client) > 1:
                 refuse_if_any(await self.call("dsd_check", body))
-            return merge([answer["status"] for answer in await self._commit(put, body)])
+            return merge([answer["status"] for answer in await self._commit(body)])
 
-    async def _commit(self, put: SchedulePut, body: str) -> list[dict[str, Any]]:
+    async def _commit(self, body: str) -> list[dict[str, Any]]:
+        change = uuid.uuid4().hex
         try:
-            answers = await self.call("dsd_put", body)
+            answers = await self.call("dsd_put", body, change)
             refuse_if_any(answers)
-        except RequestProblem:
-            # Calls reach an engine core in order, so this also undoes a put that a slow one has yet to execute.
-            await self.call("dsd_roll_back", put.revision.model_dump_json(by_alias=True))
+        except RequestProblemError:
+            await self._roll_back(change)
             raise
         return answers
+
+    async def _roll_back(self, change: str) -> None:
+        """Undo a put everywhere. Calls reach an engine core in order, so this also undoes one that a slow engine core
+        has yet to execute; the client does not wait for that."""
+        task = asyncio.create_task(self._try_roll_back(change))
+        self._rolling_back.add(task)
+        task.add_done_callback(self._rolling_back.discard)
+        await asyncio.wait({task}, timeout=ROLL_BACK_SECONDS)
+
+    async def _try_roll_back(self, change: str) -> None:
+        # `call` has logged what is worth it, and the client gets the reason of the PUT itself.
+        with contextlib.suppress(RequestProblemError):
+            await self.call("dsd_roll_back", change)
 
 
 def refuse_if_any(answers: Sequence[dict[str, Any]]) -> None:
@@ -111,14 +130,15 @@ def refuse_if_any(answers: Sequence[dict[str, Any]]) -> None:
         for answer in answers:
             if answer["result"] == result:
                 problems = [FieldProblem(**p) for p in answer.get("problems", ())]
-                detail = "; ".join(p.message for p in problems) or "the schedule changes only with a restart; see status"
-                raise RequestProblem(status, detail, problems)
+                detail = "; ".join(p.message for p in problems) or "only a restart changes this schedule; see status"
+                raise RequestProblemError(status, detail, problems)
 
 
 def merge(statuses: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """One document for all engine cores: of schedules that differ for a moment, the oldest counts as in use."""
     cores = [core for status in statuses for core in status.get("engines", ())]
-    merged = dict(min(statuses, key=age))
+    oldest = min(statuses, key=age)
+    merged = dict(oldest)
     merged["engines"] = sorted(cores, key=lambda core: int(core["engine"]))
     errors = [status["lastError"] for status in statuses if "lastError" in status]
     return merged | ({"lastError": errors[0]} if errors else {})
@@ -144,25 +164,25 @@ def not_a_number(name: str) -> Any:
 
 
 def parse_put(content: bytes) -> SchedulePut:
-    """Parse the body of a PUT; raises RequestProblem 400, or 422 where only values are out of range."""
+    """Parse the body of a PUT; raises RequestProblemError 400, or 422 where only values are out of range."""
     try:
         data = json.loads(content.decode(), object_pairs_hook=unique_keys, parse_constant=not_a_number)
     except (ValueError, RecursionError) as error:
-        raise RequestProblem(400, f"the body is not strict JSON: {error}") from error
+        raise RequestProblemError(400, f"the body is not strict JSON: {error}") from error
     if not isinstance(data, dict):
-        raise RequestProblem(400, "the body must be an object with revision and ranges")
+        raise RequestProblemError(400, "the body must be an object with revision and ranges")
     try:
         return SchedulePut.model_validate_json(content)
     except ValidationError as error:
         problems = [FieldProblem(field=field_path(e["loc"]), message=e["msg"]) for e in error.errors()]
         status = 422 if all(e["type"] in OUT_OF_RANGE for e in error.errors()) else 400
         detail = "; ".join(f"{p.field}: {p.message}" for p in problems)
-        raise RequestProblem(status, detail, problems) from error
+        raise RequestProblemError(status, detail, problems) from error
 
 
 async def read_body(request: Any) -> bytes:
     """The body, if it is within the limit; what is beyond is never read."""
-    too_large = RequestProblem(413, f"the body may have {MAX_BODY_BYTES} bytes; 32 ranges take about 3,000")
+    too_large = RequestProblemError(413, f"the body may have {MAX_BODY_BYTES} bytes; 32 ranges take about 3,000")
     declared = request.headers.get("content-length", "0")
     if declared.isdecimal() and int(declared) > MAX_BODY_BYTES:
         raise too_large
@@ -175,16 +195,18 @@ async def read_body(request: Any) -> bytes:
 
 
 def check_token(request: Any) -> None:
-    """Raise RequestProblem unless the request may write, by what the config file says now."""
+    """Raise RequestProblemError unless the request may write, by what the config file says now."""
     path = resolved.config_path()
     if path is None:
-        raise RequestProblem(403, "writing over HTTP is off: start dsd-serve with --dsd-config FILE, with auth in it")
+        raise RequestProblemError(
+            403, "writing over HTTP is off: start dsd-serve with --dsd-config FILE, with auth in it"
+        )
     try:
         authorize(request.headers.get("authorization"), read(path).auth, path.parent)
     except ConfigFileError as error:
-        raise RequestProblem(403, f"writing over HTTP is off: {error}") from error
+        raise RequestProblemError(403, f"writing over HTTP is off: {error}") from error
     except AuthError as error:
-        raise RequestProblem(error.status, error.detail) from error
+        raise RequestProblemError(error.status, error.detail) from error
 
 
 def response(status: int, content: dict[str, Any], media_type: str = "application/json") -> Any:
@@ -195,7 +217,7 @@ def response(status: int, content: dict[str, Any], media_type: str = "applicatio
     return Response(json.dumps(content), status, headers | {"Cache-Control": "no-store"}, media_type)
 
 
-def problem_response(problem: RequestProblem) -> Any:
+def problem_response(problem: RequestProblemError) -> Any:
     """The problem document of a refused request."""
     return response(problem.document.status, problem.document.dump(), PROBLEM_CONTENT_TYPE)
 
@@ -216,14 +238,14 @@ class DsdEndpoints:
         async def get_status(_: Request) -> Any:
             try:
                 return response(200, await self._engines.status())
-            except RequestProblem as problem:
+            except RequestProblemError as problem:
                 return problem_response(problem)
 
         async def put_schedule(request: Request) -> Any:
             try:
                 await asyncio.to_thread(check_token, request)
                 return response(200, await self._engines.put(parse_put(await read_body(request))))
-            except RequestProblem as problem:
+            except RequestProblemError as problem:
                 return problem_response(problem)
 
         app.add_api_route(STATUS_PATH, get_status, methods=["GET"], summary="Schedule and envelope of this engine")

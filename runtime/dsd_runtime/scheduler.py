@@ -4,7 +4,6 @@
 logged once and switches the mixin off, and vLLM's own start-up table decides from then on.
 """
 
-import functools
 import logging
 import time
 from collections import deque
@@ -139,16 +138,16 @@ class DsdSchedulerMixin:
             self.dynamic_sd_lookup = [max(recorder.runtime.envelope.allowed_tokens)] * size
         return recorder
 
-    def _dsd_failed(self) -> None:
-        logger.exception("the DSD plugin failed and is off until a restart; vLLM's own table decides")
+    def _switch_off(self, error: Exception) -> None:
+        logger.error("the DSD plugin failed and is off until a restart; vLLM's own table decides", exc_info=error)
         self.dsd = None
 
     def _update_after_schedule(self, scheduler_output: Any) -> None:
         if self.dsd is not None:
             try:
                 self.dsd.scheduled(scheduler_output)
-            except Exception:
-                self._dsd_failed()
+            except Exception as error:
+                self._switch_off(error)
         super()._update_after_schedule(scheduler_output)  # type: ignore[misc]
 
     def make_spec_decoding_stats(
@@ -176,12 +175,11 @@ class DsdSchedulerMixin:
             try:
                 emitted = sum(len(o.new_token_ids) for batch in outputs.values() for o in batch.outputs)
                 self.dsd.finished(emitted, idle=not self.has_unfinished_requests())  # type: ignore[attr-defined]
-            except Exception:
-                self._dsd_failed()
+            except Exception as error:
+                self._switch_off(error)
         return outputs
 
 
-@functools.cache
 def derive(base: type[Any]) -> type[Any]:
     """The class `base` with the mixin in front."""
     if issubclass(base, DsdSchedulerMixin):

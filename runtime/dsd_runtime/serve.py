@@ -9,7 +9,7 @@ import os
 import socket
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -19,6 +19,7 @@ import yaml
 
 from dsd_runtime import compat, config_file, resolved
 from dsd_runtime.metrics import MULTIPROC_DIR
+from dsd_runtime.options import resolve
 from dsd_runtime.protocol import ConfigFile
 from dsd_runtime.schedule import to_triples, validate
 
@@ -30,7 +31,7 @@ OTHER_PLUGIN_GROUPS: Final = (
     "vllm.platform_plugins",
     "vllm.stat_logger_plugins",
 )
-"""Groups whose plugins vLLM loads unless VLLM_PLUGINS is set; endpoint plugins it loads only when they are named there."""
+"""Groups whose plugins vLLM loads unless VLLM_PLUGINS is set; endpoint plugins it loads only when named there."""
 
 TABLE_KEY: Final = "num_speculative_tokens_per_batch_size"
 USAGE: Final = """\
@@ -91,26 +92,23 @@ def split(arguments: Sequence[str]) -> Options:
     return Options(tuple(rest), Path(path).absolute() if path else None, own.get("--dsd-prepared-tokens"))
 
 
-def option_values(arguments: Sequence[str], names: Iterable[str]) -> list[tuple[int, str]]:
-    """(index of the word that holds the value, value) of each use of an option, in both forms that argparse takes."""
+def option_values(arguments: Sequence[str], canonical: str) -> list[tuple[int, str]]:
+    """(index of the word that holds the value, value) of each use of an option, in every spelling that vLLM takes."""
     found = []
     for i, word in enumerate(arguments):
-        name, equals, value = word.partition("=")
-        if name.replace("_", "-") not in names:
+        option = resolve(word)
+        if option is None or option.canonical != canonical or option.dotted:
             continue
-        if equals:
-            found.append((i, value))
+        if option.value is not None:
+            found.append((i, option.value))
         elif i + 1 < len(arguments):
             found.append((i + 1, arguments[i + 1]))
     return found
 
 
-SPECULATIVE_CONFIG: Final = ("--speculative-config", "-sc")
-
-
 def speculative_config(arguments: Sequence[str]) -> dict[str, Any] | None:
     """The speculative config, if it is given as one JSON argument; raises UsageError when that is no JSON object."""
-    values = option_values(arguments, SPECULATIVE_CONFIG)
+    values = option_values(arguments, "--speculative-config")
     if not values:
         return None
     try:
@@ -138,8 +136,10 @@ def static_table(arguments: Sequence[str], config: ConfigFile) -> list[str]:
     """`arguments` with the schedule as vLLM's own table; raises UsageError where there is no JSON to put it into."""
     speculative = speculative_config(arguments)
     if speculative is None:
-        raise UsageError("with this vLLM version the speculative config must be one JSON argument, --speculative-config")
-    index, value = option_values(arguments, SPECULATIVE_CONFIG)[-1]
+        raise UsageError(
+            "with this vLLM version give the speculative config as one JSON argument, --speculative-config"
+        )
+    index, value = option_values(arguments, "--speculative-config")[-1]
     changed = list(arguments)
     text = json.dumps(speculative | {TABLE_KEY: to_triples(config.ranges)})
     changed[index] = changed[index].removesuffix(value) + text
@@ -148,9 +148,9 @@ def static_table(arguments: Sequence[str], config: ConfigFile) -> list[str]:
 
 def names_host(arguments: Sequence[str]) -> bool:
     """Whether the user says where to listen, on the command line or in vLLM's own config file."""
-    if option_values(arguments, ("--host", "--uds")):
+    if option_values(arguments, "--host") or option_values(arguments, "--uds"):
         return True
-    for _, path in option_values(arguments, ("--config",)):
+    for _, path in option_values(arguments, "--config"):
         try:
             data = yaml.safe_load(Path(path).read_text())
         except (OSError, yaml.YAMLError):

@@ -28,11 +28,15 @@ class Result(StrEnum):
 
 @dataclass(frozen=True)
 class Proposal:
-    """A schedule somebody wants. `revision` is None only for a file that was edited by hand."""
+    """A schedule somebody wants. `revision` is None only for a file that was edited by hand.
+
+    `change` identifies one PUT, so that it, and nothing else, can be taken back.
+    """
 
     ranges: Ranges
     revision: Revision | None
     source: Source
+    change: str | None = None
 
 
 @dataclass(frozen=True)
@@ -59,12 +63,14 @@ class Active:
     ranges: Ranges
     revision: Revision | None
     source: Source
+    change: str | None
     policy: Policy = field(compare=False)
 
     @classmethod
     def of(cls, proposal: Proposal) -> "Active":
         """The active form of a valid proposal."""
-        return cls(proposal.ranges, proposal.revision, proposal.source, TablePolicy(proposal.ranges))
+        policy = TablePolicy(proposal.ranges)
+        return cls(proposal.ranges, proposal.revision, proposal.source, proposal.change, policy)
 
     def describe(self) -> ScheduleState:
         """This schedule as the status shows it."""
@@ -108,13 +114,14 @@ class EngineState:
                 self._swap(Active.of(proposal))
             return answer
 
-    def roll_back(self, revision: Revision) -> bool:
-        """Return to the schedule before `revision`, if that is the one in use: another engine core refused it.
+    def roll_back(self, change: str) -> bool:
+        """Return to the schedule before the PUT `change`, if that is the one in use: another engine core refused it.
 
-        Its number may then come again: nobody was told that it is in use. False when something newer has come since.
+        Its revision may then come again: nobody was told that it is in use. False when that PUT changed nothing here,
+        or something newer has come since.
         """
         with self._lock:
-            if self.current.revision != revision or self._before is None:
+            if self.current.change != change or self._before is None:
                 return False
             active, self._newest = self._before
             self._before = None

@@ -26,8 +26,11 @@ HEAD_DIM: Final = 32
 LAYERS: Final = 8
 """EAGLE-3 reads the hidden states of the layers 2, n/2 and n-3, which must be three different ones."""
 
+SELF_ATTENTION: Final = 2.0
+"""Factor on queries and keys of the EAGLE-3 head: equal tokens attract each other, so a token sees itself."""
+
 MAX_POSITIONS: Final = 2048
-LATER_LAYERS_SCALE: Final = 0.25
+LATER_LAYERS_SCALE: Final = 0.1
 """How much the layers after the first add. Smaller: drafts are accepted more often."""
 
 SPECIAL_TOKENS: Final = ("<|pad|>", "<|bos|>", "<|eos|>", "<|user|>", "<|assistant|>", "<|system|>", "<|end|>")
@@ -65,7 +68,7 @@ def base_config(layers: int) -> dict[str, Any]:
     }
 
 
-def layer_tensors(generator: Any, prefix: str, scale: float, qkv_inputs: int = HIDDEN) -> Tensors:
+def layer_tensors(generator: Any, prefix: str, scale: float) -> Tensors:
     """One decoder layer; `scale` multiplies what it adds to the residual stream."""
     import torch
 
@@ -74,9 +77,9 @@ def layer_tensors(generator: Any, prefix: str, scale: float, qkv_inputs: int = H
 
     width = HEADS * HEAD_DIM
     return {
-        f"{prefix}.self_attn.q_proj.weight": matrix(width, qkv_inputs),
-        f"{prefix}.self_attn.k_proj.weight": matrix(width, qkv_inputs),
-        f"{prefix}.self_attn.v_proj.weight": matrix(width, qkv_inputs),
+        f"{prefix}.self_attn.q_proj.weight": matrix(width, HIDDEN),
+        f"{prefix}.self_attn.k_proj.weight": matrix(width, HIDDEN),
+        f"{prefix}.self_attn.v_proj.weight": matrix(width, HIDDEN),
         f"{prefix}.self_attn.o_proj.weight": matrix(HIDDEN, width, scale),
         f"{prefix}.mlp.gate_proj.weight": matrix(INTERMEDIATE, HIDDEN),
         f"{prefix}.mlp.up_proj.weight": matrix(INTERMEDIATE, HIDDEN),
@@ -124,15 +127,28 @@ def eagle_tensors(target: Tensors) -> Tensors:
 
 
 def eagle3_tensors(target: Tensors, seed: int) -> Tensors:
-    """The EAGLE-3 head: as random as its layout demands (no layer of the target fits), with the target's own head."""
+    """The EAGLE-3 head. Its residual stream starts from the target's hidden states and not from the embedding, so no
+    layer of the target fits; instead its attention looks at the token itself and copies the embedding into the stream.
+    """
     import torch
 
     generator = torch.Generator().manual_seed(seed + 3)
-    tensors = layer_tensors(generator, "midlayer", 1.0, qkv_inputs=2 * HIDDEN)
-    tensors["midlayer.hidden_norm.weight"] = torch.ones(HIDDEN)
-    tensors["fc.weight"] = torch.cat([torch.zeros(HIDDEN, 2 * HIDDEN), torch.eye(HIDDEN)], dim=1)
-    tensors["norm.weight"] = torch.ones(HIDDEN)
-    tensors["lm_head.weight"] = target["lm_head.weight"].clone()
+    nothing = torch.zeros(HIDDEN, HIDDEN)
+    sharp = torch.cat([torch.eye(HIDDEN) * SELF_ATTENTION, nothing], dim=1)
+    tensors = {
+        "midlayer.self_attn.q_proj.weight": sharp,
+        "midlayer.self_attn.k_proj.weight": sharp.clone(),
+        "midlayer.self_attn.v_proj.weight": torch.cat([torch.eye(HIDDEN), nothing], dim=1),
+        "midlayer.self_attn.o_proj.weight": torch.eye(HIDDEN),
+        "midlayer.hidden_norm.weight": torch.ones(HIDDEN),
+        "midlayer.input_layernorm.weight": torch.ones(HIDDEN),
+        "midlayer.post_attention_layernorm.weight": torch.ones(HIDDEN),
+        "fc.weight": torch.randn(HIDDEN, 3 * HIDDEN, generator=generator) * 0.01,
+        "norm.weight": torch.ones(HIDDEN),
+        "lm_head.weight": target["lm_head.weight"].clone(),
+    }
+    for part in ("gate_proj", "up_proj", "down_proj"):
+        tensors[f"midlayer.mlp.{part}.weight"] = target[f"model.layers.0.mlp.{part}.weight"].clone()
     return tensors
 
 

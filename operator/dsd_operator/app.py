@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final, cast
 
 import kopf
 
@@ -125,6 +125,8 @@ async def _watch(parts: Parts, settings: Settings, halt: asyncio.Event, started:
     await kopf.operator(
         registry=registry,
         settings=framework.settings(),
+        # Unused without peering; kopf would make it of the user's name, which an arbitrary user id does not have.
+        identity=cast(Any, socket.gethostname()),
         standalone=True,
         clusterwide=not settings.watch_namespaces,
         namespaces=settings.watch_namespaces,

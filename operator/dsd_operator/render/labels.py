@@ -4,7 +4,6 @@
 application's name there for its own, and prunes it.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
 from dsd_operator.render.names import Names
@@ -14,9 +13,6 @@ MANAGED_BY_LABEL: Final = "app.kubernetes.io/managed-by"
 DEPLOYMENT_LABEL: Final = "dsd-operator.io/deployment"
 APP_NAME: Final = "dsd-engine"
 MANAGER: Final = "dsd-operator"
-
-MANAGED_SELECTOR: Final = f"{NAME_LABEL}={APP_NAME},{MANAGED_BY_LABEL}={MANAGER}"
-"""Finds the children of every resource."""
 
 
 def selector(names: Names) -> dict[str, str]:
@@ -31,9 +27,4 @@ def labels(names: Names) -> dict[str, str]:
 
 def selector_string(names: Names) -> str:
     """The selector in the form that /scale and list calls take."""
-    return as_selector(selector(names))
-
-
-def as_selector(wanted: Mapping[str, str]) -> str:
-    """Equality selector, keys sorted."""
-    return ",".join(f"{key}={value}" for key, value in sorted(wanted.items()))
+    return ",".join(f"{key}={value}" for key, value in sorted(selector(names).items()))

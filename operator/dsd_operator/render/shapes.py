@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from dsd_runtime.schedule import Problem
 
-Kind = Literal["string", "boolean", "integer", "integer or string", "object", "list", "map of strings", "any"]
+Kind = Literal["string", "boolean", "integer", "integer or string", "object", "list", "map of strings"]
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,6 @@ def _is_kind(value: Any, kind: Kind) -> bool:
         "object": isinstance(value, Mapping),
         "map of strings": isinstance(value, Mapping),
         "list": isinstance(value, list),
-        "any": True,
     }
     return checks[kind]
 

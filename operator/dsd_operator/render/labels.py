@@ -14,6 +14,9 @@ DEPLOYMENT_LABEL: Final = "dsd-operator.io/deployment"
 APP_NAME: Final = "dsd-engine"
 MANAGER: Final = "dsd-operator"
 
+MANAGED_SELECTOR: Final = f"{NAME_LABEL}={APP_NAME},{MANAGED_BY_LABEL}={MANAGER}"
+"""Finds the children of every resource."""
+
 
 def selector(names: Names) -> dict[str, str]:
     """Labels that Deployment and Service select pods by; immutable once the Deployment exists."""

@@ -40,7 +40,7 @@ lint: venv ## ruff, mypy --strict, the layers
 	@$(RUN) PYTHONPATH=operator:runtime lint-imports --no-cache
 
 test-unit: venv ## Tests that need nothing else: unit, golden, contract
-	@$(PYTEST) -m "not engine and not integration and not e2e and not bench"
+	@$(PYTEST) -m "not engine and not integration and not e2e"
 
 test-engine: venv ## The runtime in a real vLLM on the CPU
 	@$(PYTEST) -m engine
@@ -52,7 +52,8 @@ test-e2e: venv cluster-up images ## A real node, real pods
 	@$(PYTEST) -m e2e
 
 bench-hotswap: venv cluster-up images ## Measure how fast a schedule reaches every pod; writes bench/results/hotswap.json
-	@$(PYTEST) -m bench -k hotswap
+	@$(RUN) $(PY) -m bench.hotswap
+	@$(RUN) $(PY) -m bench.report
 
 ##@ Local cluster (DSD_KUBECONFIG names another one to use instead)
 .PHONY: cluster-up cluster-down cluster-status images
@@ -69,21 +70,24 @@ images: venv ## Build the operator's and the runtime's image
 	@$(RUN) $(PY) -m tools.cluster images
 
 ##@ Maintain
-.PHONY: generate crds fields check-generated lock clean
-generate: crds fields ## Write everything that is generated
+.PHONY: generate crds docs check-generated lock clean
+generate: crds docs ## Write everything that is generated
 
 crds: venv ## Write the CRD from the models, and the chart's copy of it
 	@$(RUN) $(PY) -m dsd_operator.api.crdgen > crds/dsddeployments.yaml.new
 	@mv crds/dsddeployments.yaml.new crds/dsddeployments.yaml
 	@$(RUN) $(PY) -m tools.chart
 
-fields: venv ## Write docs/reference/fields.md from the CRD
+docs: venv ## Write the tables of the documentation, and that of vLLM's options
 	@$(RUN) $(PY) -m tools.generate_fields
+	@$(RUN) $(PY) -m tools.generate_option_table
+	@$(RUN) $(PY) -m bench.report
 
 check-generated: venv ## Fail where a generated file is out of date
 	@$(RUN) $(PY) -m dsd_operator.api.crdgen --check crds/dsddeployments.yaml
 	@$(RUN) $(PY) -m tools.chart --check
 	@$(RUN) $(PY) -m tools.generate_fields --check
+	@$(RUN) $(PY) -m tools.generate_option_table --check
 
 lock: venv ## Write the dependency locks anew, keeping versions that still fit (rm requirements/dev.txt: newest)
 	@cd requirements && $(COMPILE) --no-emit-package triton dev.in -o dev.txt

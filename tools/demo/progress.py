@@ -20,10 +20,10 @@ def wait_ready(handle: Handle) -> float:
     while True:
         resource = handle.resource()
         now = time.monotonic()
-        news = [line for kind, line in _conditions(resource).items() if shown.get(kind) != line]
+        news = [line for kind, line in conditions_of(resource).items() if shown.get(kind) != line]
         if news or now - spoken > _PATIENCE_SECONDS:
             _tell(now - started, news or ["still waiting"])
-            shown, spoken = _conditions(resource), now
+            shown, spoken = conditions_of(resource), now
         if is_ready(resource):
             return now - started
         if now - started > _TIMEOUT_SECONDS:
@@ -36,7 +36,7 @@ def _tell(elapsed: float, lines: list[str]) -> None:
         terminal.result(f"{terminal.paint(f'{elapsed:5.0f} s', 'dim')}  {line}")
 
 
-def _conditions(resource: Json) -> dict[str, str]:
+def conditions_of(resource: Json) -> dict[str, str]:
     """One line for each condition."""
     found: list[Json] = (resource.get("status") or {}).get("conditions", [])
     return {c["type"]: _line(c) for c in found}

@@ -19,7 +19,7 @@ from tools.testbed.manifests import ranges_of
 
 _CHAPTERS: Final = 8
 _QUESTION: Final = "Explain in two sentences what speculative decoding is."
-_CONCURRENCY: Final = 4
+CONCURRENCY: Final = 4
 _REQUESTS: Final = 12
 _CHANGE_SECONDS: Final = 120.0
 
@@ -82,8 +82,8 @@ def _load(chapter: int, title: str, url: str, model: str) -> earnings.Reading:
     engine = Engine(url)
     before = earnings.Reading.of(engine.metrics())
     started = time.monotonic()
-    chat.load(url, model, _CONCURRENCY, _REQUESTS)
-    terminal.result(f"{_REQUESTS} chats, {_CONCURRENCY} at a time: {time.monotonic() - started:.1f} s")
+    chat.load(url, model, CONCURRENCY, _REQUESTS)
+    terminal.result(f"{_REQUESTS} chats, {CONCURRENCY} at a time: {time.monotonic() - started:.1f} s")
     grown = earnings.Reading.of(engine.metrics()).since(before)
     earnings.show(grown)
     return grown

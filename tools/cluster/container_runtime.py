@@ -115,8 +115,8 @@ def import_pause_image(layout: Layout) -> None:
         shell.run(_ctr(layout, "images", "import", archive))
 
 
-def forget_containers(layout: Layout) -> None:
-    """Remove the records of all containers, whose processes must have ended.
+def forget_containers(layout: Layout) -> list[str]:
+    """Remove the records of all containers, whose processes must have ended, and return their identifiers.
 
     A containerd without its Kubernetes part is started for this: the running one would keep them in memory.
     """
@@ -126,3 +126,4 @@ def forget_containers(layout: Layout) -> None:
     if containers:
         shell.run(_ctr(layout, "containers", "remove", *containers))
     components.daemon(layout, "containerd").stop()
+    return containers

@@ -1,8 +1,10 @@
 """What a node changes on the machine outside its own files: remembered before, put back afterwards."""
 
+import contextlib
 import itertools
 import json
 from pathlib import Path
+from typing import Any
 
 from tools.cluster import shell
 from tools.cluster.paths import Layout
@@ -20,6 +22,18 @@ _CHANGED = (
     "kernel/keys/root_maxkeys",
     "kernel/keys/root_maxbytes",
 )
+# Made by containerd, the CNI plug-ins and the kubelet wherever their data lies.
+_DIRECTORIES = (
+    "/run/containerd",
+    "/run/containerd/s",
+    "/var/lib/cni",
+    "/var/lib/cni/results",
+    "/var/lib/kubelet",
+    "/var/lib/kubelet/device-plugins",
+    "/var/log/containers",
+)
+# A record may be of another version of this file: a checkout is changed while its node runs.
+_EMPTY: dict[str, Any] = {"settings": {}, "chains": {}, "absent": []}
 
 
 def _record(layout: Layout) -> Path:
@@ -27,21 +41,22 @@ def _record(layout: Layout) -> Path:
 
 
 def remember(layout: Layout) -> None:
-    """Write down the machine's settings and firewall chains, unless an earlier start that was not undone did so."""
+    """Write down what the machine is like, unless an earlier start that was not undone did so."""
     if _record(layout).exists():
         return
     settings = {name: (_SYSCTLS / name).read_text().strip() for name in _CHANGED if (_SYSCTLS / name).exists()}
     chains = {program: sorted(chain_names(shell.run([f"{program}-save"]))) for program in ("iptables", "ip6tables")}
+    absent = [name for name in _DIRECTORIES if not Path(name).exists()]
     temporary = _record(layout).with_suffix(".new")
-    temporary.write_text(json.dumps({"settings": settings, "chains": chains}))
+    temporary.write_text(json.dumps(_EMPTY | {"settings": settings, "chains": chains, "absent": absent}))
     temporary.rename(_record(layout))
 
 
 def restore(layout: Layout) -> None:
-    """Put back the settings, remove the firewall chains that came since, and forget."""
+    """Put back the settings, remove the chains and the empty directories that came since, and forget."""
     if not _record(layout).exists():
         return
-    before = json.loads(_record(layout).read_text())
+    before = _EMPTY | json.loads(_record(layout).read_text())
     for name, value in before["settings"].items():
         if (_SYSCTLS / name).read_text().strip() != value:
             (_SYSCTLS / name).write_text(value)
@@ -49,6 +64,9 @@ def restore(layout: Layout) -> None:
         changes = removal(shell.run([f"{program}-save"]), frozenset(chains))
         if changes:
             shell.run([f"{program}-restore", "--noflush"], stdin=changes)
+    for name in reversed(before["absent"]):
+        with contextlib.suppress(OSError):  # not there, or used by somebody else by now
+            Path(name).rmdir()
     _record(layout).unlink()
 
 

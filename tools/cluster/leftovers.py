@@ -17,24 +17,26 @@ from tools.cluster.paths import Layout
 _ORDER = ("kubelet", "kube-scheduler", "kube-controller-manager", "kube-proxy", "coredns", "kube-apiserver", "etcd")
 _GRACE_SECONDS = 2.0
 _SHIM_SOCKETS = Path("/run/containerd/s")
+_CNI_RESULTS = Path("/var/lib/cni/results")
 _CONTAINER_LOG_LINKS = Path("/var/log/containers")
 
 
 def remove_node(layout: Layout) -> None:
     """Stop and remove all of the full node but its logs and the caches. Raises ClusterError if a pod survives."""
+    remove_tree(layout.ready)  # first: what is half removed must not be resumed
     for name in _ORDER:
         components.daemon(layout, name).stop(_GRACE_SECONDS)
     if not cgroups.kill():
         raise ClusterError(f"processes of pods cannot be killed: {sorted(cgroups.processes())}")
     containers = _stop_shims(layout)
     if layout.data.exists():
-        container_runtime.forget_containers(layout)
+        containers += container_runtime.forget_containers(layout)
     components.daemon(layout, "containerd").stop()
     mounts.unmount_below(layout.root)
     network.remove()
     cgroups.remove()
-    host.restore(layout)
     _remove_links(layout, containers)
+    host.restore(layout)
     for path in layout.owned():
         remove_tree(path)
 
@@ -60,6 +62,8 @@ def _remove_links(layout: Layout, containers: list[str]) -> None:
     for container in containers:
         name = container_runtime.socket(layout) / container_runtime.NAMESPACE / container
         (_SHIM_SOCKETS / hashlib.sha256(str(name).encode()).hexdigest()).unlink(missing_ok=True)
+        for result in _CNI_RESULTS.glob(f"*-{container}-*"):
+            result.unlink()
     for link in _CONTAINER_LOG_LINKS.glob("*.log"):
         if link.is_symlink() and link.readlink().is_relative_to(layout.root):
             link.unlink()

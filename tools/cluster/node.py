@@ -75,7 +75,9 @@ def kubelet(plane: ControlPlane) -> Component:
         f"--hostname-override={NODE_NAME}",
         f"--node-ip={_ADDRESS}",
     ]
-    return Component("kubelet", command, lambda: plane.client.node_ready(NODE_NAME))
+    # The node's condition alone may be from before a crash.
+    health = f"http://{_ADDRESS}:10248/healthz"
+    return Component("kubelet", command, lambda: loopback.answers(health) and plane.client.node_ready(NODE_NAME))
 
 
 def kube_proxy(plane: ControlPlane) -> Component:

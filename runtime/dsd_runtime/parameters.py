@@ -4,11 +4,12 @@ Compared as vLLM reads them: `-` and `_` are the same (`EngineArgs.create_specul
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
 from dsd_runtime.schedule import Problem
+from dsd_runtime.support import PARALLEL_METHODS
 from dsd_runtime.vllm_options import SPECULATIVE_CONFIG_KEYS, VLLM_VERSION
 
 TYPED_KEYS: Final[Mapping[str, str]] = {
@@ -77,22 +78,35 @@ def _nearest(name: str) -> str:
     return f"; did you mean {near[0]}?" + (f" It has a field of its own, spec.{typed}" if typed else "")
 
 
-def _combination_messages(parameters: Mapping[str, Any], method: str, model_runner: str) -> list[str]:
+def _combination_messages(parameters: Mapping[str, Any], method: str, model_runner: str) -> Iterator[str]:
     """Combinations that vLLM refuses at start: `VllmConfig._get_v{1,2}_model_runner_unsupported_features`,
     `SpeculativeConfig._verify_args`."""
-    messages = []
     if switch(parameters, "use_heterogeneous_vocab"):
-        if method != "draft_model":
-            messages.append("use_heterogeneous_vocab works with method draft_model only")
-        if model_runner == "V2":
-            messages.append("use_heterogeneous_vocab needs model runner V1; set engine.modelRunner to Auto or V1")
-        if parameters.get("draft_sample_method", "greedy") != "greedy":
-            messages.append("use_heterogeneous_vocab works with draft_sample_method greedy only")
+        yield from _heterogeneous_messages(parameters, method, model_runner)
     if switch(parameters, "enable_adaptive_verification"):
-        if method != "dspark":
-            messages.append("enable_adaptive_verification works with method dspark only")
-        if model_runner == "V1":
-            messages.append("enable_adaptive_verification needs model runner V2; set engine.modelRunner to Auto or V2")
-    if switch(parameters, "parallel_drafting") and model_runner == "V2" and method not in ("dflash", "dspark"):
-        messages.append("parallel_drafting needs model runner V1; set engine.modelRunner to Auto or V1")
-    return messages
+        yield from _adaptive_messages(method, model_runner)
+    if switch(parameters, "parallel_drafting") and method not in ("dflash", "dspark"):
+        yield from _parallel_messages(method, model_runner)
+
+
+def _heterogeneous_messages(parameters: Mapping[str, Any], method: str, model_runner: str) -> Iterator[str]:
+    if method != "draft_model":
+        yield "use_heterogeneous_vocab works with method draft_model only"
+    if model_runner == "V2":
+        yield "use_heterogeneous_vocab needs model runner V1; set engine.modelRunner to Auto or V1"
+    if any(normalise(k) == "draft_sample_method" and v != "greedy" for k, v in parameters.items()):
+        yield "use_heterogeneous_vocab works with draft_sample_method greedy only"
+
+
+def _adaptive_messages(method: str, model_runner: str) -> Iterator[str]:
+    if method != "dspark":
+        yield "enable_adaptive_verification works with method dspark only"
+    if model_runner == "V1":
+        yield "enable_adaptive_verification needs model runner V2; set engine.modelRunner to Auto or V2"
+
+
+def _parallel_messages(method: str, model_runner: str) -> Iterator[str]:
+    if method not in PARALLEL_METHODS:
+        yield f"parallel_drafting works with {', '.join(PARALLEL_METHODS)} only; remove it"
+    elif model_runner == "V2":
+        yield "parallel_drafting needs model runner V1; set engine.modelRunner to Auto or V1"

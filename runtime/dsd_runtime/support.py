@@ -37,6 +37,7 @@ class _Allowed(Enum):
     ALL = "every K from 0 to the maximum"
     POSITIVE = "every K from 1 to the maximum"
     MAXIMUM = "only the maximum"
+    ONE = "only 1, which is the maximum too"
     NONE = "nothing"
 
 
@@ -106,8 +107,8 @@ _ROWS: Final[Mapping[str, tuple[_Row, _Row]]] = {
         _Row(_Allowed.NONE, "vLLM 0.32 has no proposer for mlp_speculator any more; no engine would start"),
     ),
     "extract_hidden_states": (
-        _Row(_Allowed.MAXIMUM, "extract_hidden_states works with K=1 only"),
-        _Row(_Allowed.MAXIMUM, "extract_hidden_states works with K=1 only"),
+        _Row(_Allowed.ONE, "extract_hidden_states works with K=1 only"),
+        _Row(_Allowed.ONE, "extract_hidden_states works with K=1 only"),
     ),
 }
 """Method -> its row on V1 and its row on V2."""
@@ -121,6 +122,13 @@ _PARALLEL: Final = (
     _Row(_Allowed.NONE, "vLLM has parallel drafting on model runner V1 only, but for dflash and dspark"),
 )
 """PARD and P-EAGLE: the drafter's slots are fixed to the maximum, its result is cut by K."""
+
+PARALLEL_METHODS: Final = ("eagle", "eagle3", "mtp", "draft_model")
+"""Methods whose drafter may draft in parallel; dflash and dspark always do, which is in their own rows."""
+
+_NO_PARALLEL: Final = _Row(
+    _Allowed.NONE, f"parallel drafting works with {', '.join(PARALLEL_METHODS)} only; remove parallel_drafting"
+)
 
 _VARIANTS: Final[Mapping[Variant, tuple[_Row, _Row]]] = {
     "multi_module_mtp": (_HONOURED, _VERIFY_ONLY),
@@ -151,7 +159,7 @@ def judge(
     chosen = _candidates(rows, model_runner, heterogeneous_vocab)
     refused: dict[int, str] = {}
     for row in chosen:
-        refused |= {k: row.reason for k in range(max_tokens + 1) if not _allows(row, method, k, max_tokens)}
+        refused |= {k: row.reason for k in range(max_tokens + 1) if not _allows(row, k, max_tokens)}
     allowed = tuple(k for k in range(max_tokens + 1) if k not in refused)
     return Verdict(allowed, any(row.verify_only for row in chosen), refused, _notes(chosen))
 
@@ -162,10 +170,10 @@ def prepared_tokens(verdict: Verdict, max_tokens: int) -> tuple[int, ...]:
 
 
 def _rows(method: str, parallel_drafting: bool, variant: Variant | None) -> tuple[_Row, _Row] | None:
+    if parallel_drafting and method in _ROWS and method not in ("dflash", "dspark"):
+        return _PARALLEL if method in PARALLEL_METHODS else (_NO_PARALLEL, _NO_PARALLEL)
     if method == "mtp" and variant is not None:
         return _VARIANTS[variant]
-    if parallel_drafting and method not in ("dflash", "dspark") and method in _ROWS:
-        return _PARALLEL
     return _ROWS.get(method)
 
 
@@ -189,13 +197,12 @@ def _candidates(rows: tuple[_Row, _Row], model_runner: ModelRunner, heterogeneou
     return rows
 
 
-def _allows(row: _Row, method: str, k: int, max_tokens: int) -> bool:
-    if method == "extract_hidden_states":
-        return k == max_tokens == 1
+def _allows(row: _Row, k: int, max_tokens: int) -> bool:
     return {
         _Allowed.ALL: True,
         _Allowed.POSITIVE: k >= 1,
         _Allowed.MAXIMUM: k == max_tokens,
+        _Allowed.ONE: k == max_tokens == 1,
         _Allowed.NONE: False,
     }[row.allowed]
 

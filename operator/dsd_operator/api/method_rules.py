@@ -6,11 +6,25 @@ from typing import Final
 
 from dsd_operator.api.cel import Rule, first_of, one_of, quote, raw
 from dsd_operator.api.model_name import CLASS_PATTERN, MODEL_NAME_PATTERN, model_name_hint
-from dsd_runtime.support import MODEL_RUNNERS, MODEL_USE, PROMPT_LOOKUP_METHODS, ModelRunner, ModelUse, judge
+from dsd_runtime.support import (
+    MODEL_RUNNERS,
+    MODEL_USE,
+    PARALLEL_METHODS,
+    PROMPT_LOOKUP_METHODS,
+    ModelRunner,
+    ModelUse,
+    judge,
+)
 from dsd_runtime.vllm_options import METHODS, MTP_ALIASES
 
-_PARALLEL: Final = "self.drafter.parameters.parallel_drafting"
-_HAS_PARALLEL: Final = f"(has(self.drafter.parameters) && has({_PARALLEL}) && {_PARALLEL})"
+
+def _switched(name: str) -> str:
+    """CEL: a switch among the drafter's parameters is on."""
+    value = f"self.drafter.parameters.{name}"
+    return f"(has(self.drafter.parameters) && has({value}) && {value})"
+
+
+_HAS_PARALLEL: Final = _switched("parallel_drafting")
 _PROBE: Final = 3
 """Maximum used to ask `judge` for the kind of a row; any number above 1 shows the same."""
 
@@ -84,7 +98,21 @@ DRAFTER_METHOD_RULES: Final = (
 
 def support_rules() -> tuple[Rule, ...]:
     """Rules on the spec (`self`): methods that a runner does not have, and K that a method cannot honour there."""
-    return (*_matrix_rules(), *_parallel_rules())
+    return (*_matrix_rules(), *_parallel_rules(), *_switch_rules())
+
+
+def _switch_rules() -> Iterator[Rule]:
+    """Switches that one method has on one runner (`dsd_runtime.parameters` says the same before a pod is made)."""
+    for name, method, other in (
+        ("use_heterogeneous_vocab", "draft_model", "V2"),
+        ("enable_adaptive_verification", "dspark", "V1"),
+    ):
+        where = f"self.drafter.method == {quote(method)} && self.engine.modelRunner != {quote(other)}"
+        yield Rule(
+            f"!{_switched(name)} || ({where})",
+            f"{name} works with method {method} only, and not on model runner {other}",
+            field_path=".drafter.parameters",
+        )
 
 
 def _matrix_rules() -> Iterator[Rule]:
@@ -106,22 +134,23 @@ def _matrix_rules() -> Iterator[Rule]:
 
 
 def _parallel_rules() -> Iterator[Rule]:
-    for runners in (("Auto", "V1"), ("V2",)):
-        cases = [m for m in METHODS if _judged_anew(m, runners[0])]
-        verdict = judge(cases[0], runners[0], _PROBE, parallel_drafting=True)
-        where = (
-            f"{_HAS_PARALLEL} && {one_of('self.drafter.method', cases)} && {one_of('self.engine.modelRunner', runners)}"
-        )
-        reason = next(iter(verdict.reasons.values()))
-        if verdict.allowed:
-            yield _fixed(where, reason)
-        else:
-            yield Rule(f"!({where})", reason, field_path=".drafter.parameters")
+    methods = one_of("self.drafter.method", PARALLEL_METHODS)
+    yield Rule(
+        f"!{_HAS_PARALLEL} || {one_of('self.drafter.method', (*PARALLEL_METHODS, 'dflash', 'dspark'))}",
+        _reason("ngram", "Auto"),
+        field_path=".drafter.parameters",
+    )
+    yield _fixed(f"{_HAS_PARALLEL} && {methods} && self.engine.modelRunner != 'V2'", _reason("eagle", "V1"))
+    yield Rule(
+        f"!({_HAS_PARALLEL} && {methods} && self.engine.modelRunner == 'V2')",
+        _reason("eagle", "V2"),
+        field_path=".drafter.parameters",
+    )
 
 
-def _judged_anew(method: str, runner: ModelRunner) -> bool:
-    """Whether parallel drafting changes the verdict on a method."""
-    return judge(method, runner, _PROBE, parallel_drafting=True).allowed != judge(method, runner, _PROBE).allowed
+def _reason(method: str, runner: ModelRunner) -> str:
+    """Why not every K is allowed with parallel drafting."""
+    return next(iter(judge(method, runner, _PROBE, parallel_drafting=True).reasons.values()))
 
 
 def _fixed(where: str, reason: str, also: str = "") -> Rule:

@@ -11,7 +11,7 @@ from dsd_operator.api.cel import Rule
 from dsd_runtime.parameters import SWITCHES, TYPED_KEYS
 
 _INT_OR_STRING: Final = {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}
-_TABLE: Final = {"type": "array", "items": {"type": "array", "items": _INT_OR_STRING}}
+_TABLE: Final = {"type": "array", "maxItems": 32, "items": {"type": "array", "maxItems": 8, "items": _INT_OR_STRING}}
 
 _SWITCH_TEXT: Final = {
     "parallel_drafting": "Draft all tokens in one pass (PARD, P-EAGLE). Model runner V1, and only the maximum K works.",

@@ -27,7 +27,8 @@ SCHEDULE_RULES: Final = (
         "ranges must ascend: sort them by startBatchSize",
     ),
     Rule(
-        "self.all(a, self.filter(b, b.startBatchSize <= a.endBatchSize && a.startBatchSize <= b.endBatchSize).size() <= 1)",
+        "self.all(a, "
+        "self.filter(b, b.startBatchSize <= a.endBatchSize && a.startBatchSize <= b.endBatchSize).size() <= 1)",
         "ranges must not overlap: each batch size may be in one range only",
         "'ranges overlap: range [' + "
         + _first("self.size() > {j} && self[{j}].startBatchSize <= self[{i}].endBatchSize")

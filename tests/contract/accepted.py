@@ -1,0 +1,147 @@
+"""Manifests that the API server must take: each kind of rule has its good case here, its bad ones in `rejected`."""
+
+from typing import Final
+
+from tests.contract.admission import Case
+
+
+def _drafter(text: str, schedule: str = "", engine: str = "") -> str:
+    more = (f", schedule: [{schedule}]" if schedule else "") + (f", engine: {{{engine}}}" if engine else "")
+    return f"spec: {{drafter: {{promptLookup: '!delete', {text}}}{more}}}"
+
+
+def _schedule(*ranges: tuple[int, int, int]) -> str:
+    rows = (f"{{startBatchSize: {s}, endBatchSize: {e}, numSpeculativeTokens: {k}}}" for s, e, k in ranges)
+    return ", ".join(rows)
+
+
+_ONLY_3: Final = _schedule((1, 64, 3), (65, 256, 3))
+_FULL: Final = _schedule(*((i, i, i % 4) for i in range(1, 33)))
+
+SCHEDULE: Final = (
+    Case("as-it-is", "{}"),
+    Case("one-range", f"spec: {{schedule: [{_schedule((1, 1, 0))}]}}"),
+    Case("32-ranges", f"spec: {{schedule: [{_FULL}]}}"),
+    Case("gap", f"spec: {{schedule: [{_schedule((1, 16, 3), (64, 128, 2), (256, 4096, 0))}]}}"),
+    Case("rising-k", f"spec: {{schedule: [{_schedule((1, 1, 1), (2, 2, 3), (3, 9, 0), (10, 11, 3))}]}}"),
+    Case("off-everywhere", f"spec: {{schedule: [{_schedule((1, 64, 0))}]}}"),
+    Case(
+        "beyond-max-num-seqs", f"spec: {{schedule: [{_schedule((1, 2, 3), (3, 999, 2))}], engine: {{maxNumSeqs: 1}}}}"
+    ),
+    Case("largest-batch", f"spec: {{schedule: [{_schedule((1, 2147483647, 3))}]}}"),
+    Case("k-of-128", "spec: {drafter: {numSpeculativeTokens: 128}}"),
+)
+
+MODEL: Final = (
+    *(Case(f"model {name}", f"spec: {{model: {{name: '{name}'}}}}") for name in (
+        "gpt2", "acme/llama-8b", "Acme-Labs/Tiny.Llama_v2-Instruct", "acme/llama-GGUF:Q4_K_M", "/models/llama",
+        "s3://bucket/llama/8b", "gs://bucket/llama", "Qwen2.5", "gpt.small", "acme/_private",
+    )),
+    Case("revision", "spec: {model: {revision: '2024-06-01', servedNames: [a, org/b, 'c,d']}}"),
+    Case("served-name-of-90", f"spec: {{model: {{servedNames: [acme/{'x' * 90}]}}}}"),
+    Case("token", "spec: {model: {tokenSecretRef: {name: hub.token, key: HF_TOKEN}}}"),
+)  # fmt: skip
+
+DRAFTER: Final = (
+    Case("eagle", _drafter("method: eagle, model: acme/eagle-head, revision: main")),
+    Case("eagle3", _drafter(
+        "method: eagle3, model: /models/head, tensorParallelSize: 1", engine="tensorParallelSize: 4")),
+    Case("draft-model", _drafter(
+        "method: draft_model, model: acme/d, tensorParallelSize: 2", engine="tensorParallelSize: 2")),
+    Case("mtp", _drafter("method: mtp")),
+    Case("mtp-own-model", _drafter("method: mtp, model: acme/t-assistant")),
+    Case("dspark", _drafter("method: dspark", engine="modelRunner: V2")),
+    Case("dspark-own-model", _drafter("method: dspark, model: s3://bucket/dspark")),
+    Case("dflash", _drafter("method: dflash, model: acme/t-DFlash", engine="modelRunner: V1")),
+    Case("ngram-no-window", _drafter("method: ngram")),
+    Case("ngram-only-max", "spec: {drafter: {promptLookup: {min: '!delete'}}}"),
+    Case("ngram-v2", _drafter("method: ngram", engine="modelRunner: V2")),
+    Case("ngram-gpu-v2", _drafter("method: ngram_gpu", engine="modelRunner: V2")),
+    Case("ngram-gpu-at-maximum", _drafter("method: ngram_gpu", _ONLY_3)),
+    Case("suffix-at-maximum", _drafter("method: suffix, preparedTokens: [3]", _ONLY_3, "modelRunner: V1")),
+    Case("medusa-at-maximum", _drafter("method: medusa, model: acme/m", _ONLY_3)),
+    Case("custom-class", _drafter("method: custom_class, model: my_package.MyProposer", _ONLY_3)),
+    Case("pard-at-maximum", _drafter(
+        "method: draft_model, model: acme/pard, parameters: {parallel_drafting: true}", _ONLY_3, "modelRunner: V1")),
+    Case("parallel-off", _drafter("method: eagle, model: acme/h, parameters: {parallel_drafting: false}")),
+    Case("hidden-states", _drafter(
+        "method: extract_hidden_states, numSpeculativeTokens: 1", _schedule((1, 8, 1)))),
+    Case("adaptive", _drafter("method: dspark, parameters: {enable_adaptive_verification: true}")),
+    Case("prepared", "spec: {drafter: {preparedTokens: [0, 1, 3]}}"),
+    Case("parameters", _drafter(
+        "method: draft_model, model: acme/d, parameters: {quantization: fp8, enforce_eager: true, max-model-len: 2048, "
+        "draft_load_config: {load_format: dummy}, use_heterogeneous_vocab: true}")),
+    Case("parameters-null", _drafter("method: ngram, parameters: null")),
+)  # fmt: skip
+
+ARGUMENTS: Final = tuple(
+    Case(f"arguments {items}", f"spec: {{engine: {{extraArgs: [{items}]}}}}")
+    for items in (
+        "", "--seed, '0'", "--seed=0", "--seed, '-1'", "--enforce-eager", "--max-num-batched-tokens=16K", "-O3",
+        "--model-impl=transformers", "--model-loader-extra-config.concurrency, '16'", "--config-format=hf",
+        "--quantization-config, '{}'", "--max-num-scheduled-tokens=2048", "--max-model-len=auto",
+        "--max-model-len, auto",
+        "--max_model_len=-1", "--distributed-executor-backend=mp", "--distributed-executor-backend, uni",
+        "'--chat-template={{ a b }}'", "--chat-template, '{% if a %} b'", "--compilation-config.mode, '3'",
+        "--compilation_config, '{\"cudagraph_mode\": \"PIECEWISE\"}'", "--api-server-count, '2'", "-asc, '2'",
+        "--cudagraph-capture-sizes, '1', '2', '4'", "--no-enable-prefix-caching", "--scheduling-policy=priority",
+        "--tokenizer=acme/t", "--enable-lora", "'--hf-overrides={}'", "-dcp, '2'",
+    )
+)  # fmt: skip
+
+ENVIRONMENT: Final = (
+    Case("env", "spec: {engine: {env: [{name: HF_HOME, value: /cache}, {name: EMPTY}, {name: NUMBER, value: '4'}]}}"),
+    Case(
+        "env-from",
+        "spec: {engine: {env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: k, optional: true}}}]}}",
+    ),
+    Case("env-logging", "spec: {engine: {env: [{name: VLLM_LOGGING_LEVEL, value: DEBUG}]}}"),
+    Case("env-token-without-secret", "spec: {engine: {env: [{name: HF_TOKEN, value: x}]}}"),
+    Case("env-null", "spec: {engine: {env: null}}"),
+)
+
+ENGINE: Final = (
+    *(Case(f"image {image}", f"spec: {{engine: {{image: '{image}', imagePullPolicy: Always}}}}") for image in (
+        "registry.local:5000/vllm", f"repo@sha256:{'0' * 64}", f"repo:v0.32.0@sha256:{'a' * 64}", "vllm:latest",
+    )),
+    Case("engine", "spec: {engine: {maxNumSeqs: 1048576, maxModelLen: 131072, dtype: bfloat16, quantization: fp8}}"),
+    Case("engine-whole-gpu", "spec: {engine: {gpuMemoryUtilization: 1, tensorParallelSize: 8}}"),
+    Case("engine-null", "spec: {engine: null}"),
+)  # fmt: skip
+
+PODS: Final = (
+    Case("replicas-0", "spec: {replicas: 0}"),
+    Case("unquoted", "spec: {resources: {limits: {cpu: 4, nvidia.com/gpu: 1, memory: 16Gi}}}"),
+    Case("spellings", "spec: {resources: {requests: {cpu: 1.5m, memory: 1e9}, limits: {cpu: 1000m, memory: 400m}}}"),
+    Case("many-devices", "spec: {resources: {limits: {nvidia.com/gpu: 1k}}}"),
+    Case("claims", "spec: {resources: {claims: [{name: gpu, request: big}]}}"),
+    Case("resources-null", "spec: {resources: null}"),
+    Case("shared-memory", "spec: {sharedMemory: {sizeLimit: 8192Mi}}"),
+    Case("shared-memory-bytes", "spec: {sharedMemory: {sizeLimit: 8589934592}}"),
+    Case("startup", "spec: {startup: {timeoutSeconds: 7200}}"),
+    Case("rollout", "spec: {rollout: {maxSurge: 1, maxUnavailable: 0}}"),
+    Case("rollout-half", "spec: {rollout: {maxUnavailable: 2}}"),
+    Case(
+        "template-metadata",
+        "spec: {podTemplate: {metadata: {creationTimestamp: null, annotations: {sidecar.istio.io/inject: 'false'}, "
+        "labels: {team: a}}}}",
+    ),
+    Case(
+        "template-spec",
+        "spec: {podTemplate: {spec: {tolerations: null, containers: null, volumes: [], nodeSelector: {gpu: 'true'}}}}",
+    ),
+    Case("template-null", "spec: {podTemplate: null}"),
+    Case(
+        "template-tolerations",
+        "spec: {podTemplate: {spec: {tolerations: [{key: pool, value: a}, {key: pool, value: b}]}}}",
+    ),
+)
+
+NAMES: Final = tuple(
+    Case(f"name {name}", f"metadata: {{name: '{name}'}}")
+    for name in ("tiny-llama-v0.1", "70b-chat", "123", "a" * 63, "a" * 64, "b" * 253, "vllm", "dsd")
+)
+
+ACCEPTED: Final = (
+    *SCHEDULE, *MODEL, *DRAFTER, *ARGUMENTS, *ENVIRONMENT, *ENGINE, *PODS, *NAMES,
+)  # fmt: skip

@@ -38,6 +38,8 @@ def _up(arguments: argparse.Namespace) -> None:
     else:
         full_node.up()
         print(f"export KUBECONFIG={full_node.layout().kubeconfig}")
+        programs = [str(gobuild.binary(tool).parent) for tool in (versions.KUBECTL, versions.HELM)]
+        print(f"export PATH={':'.join(programs)}:$PATH")
 
 
 def _down(arguments: argparse.Namespace) -> None:

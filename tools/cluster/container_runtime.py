@@ -1,5 +1,6 @@
 """containerd for the full node: own socket, state and content store, beside whatever the machine runs."""
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from tools.cluster import components, gobuild, network, oci_archive, paths, shell, versions
@@ -96,15 +97,24 @@ def _ctr(layout: Layout, *arguments: str | Path) -> list[str | Path]:
     return ["ctr", "--address", socket(layout), "--namespace", NAMESPACE, *arguments]
 
 
-def images(layout: Layout) -> list[str]:
-    """References of the images containerd has."""
-    return shell.run(_ctr(layout, "images", "list", "-q")).split()
+def images(layout: Layout) -> dict[str, str]:
+    """The images containerd has: each name, of which an image has several, and the digest it stands for."""
+    lines = shell.run(_ctr(layout, "images", "list")).splitlines()[1:]
+    return {name: digest for name, _, digest in (line.split()[:3] for line in lines)}
 
 
-def remove_images(layout: Layout, references: list[str]) -> None:
-    """Forget images; layers that no other image uses are removed in the background."""
-    if references:
-        shell.run(_ctr(layout, "images", "remove", *references))
+def without_tag(images: Mapping[str, str], gone: Collection[str]) -> list[str]:
+    """Names that go when the tags ``gone`` do: theirs, and those by digest that containerd keeps beside a tag."""
+    tags = [name for name in images if "@" not in name and not name.startswith("sha256:")]
+    kept = {images[name] for name in tags if name not in gone}
+    return [name for name, digest in images.items() if digest not in kept or name in gone]
+
+
+def remove_images(layout: Layout, gone: Collection[str]) -> None:
+    """Forget images by their tags; layers that no other image uses are removed in the background."""
+    names = without_tag(images(layout), gone)
+    if names:
+        shell.run(_ctr(layout, "images", "remove", *names))
 
 
 def import_pause_image(layout: Layout) -> None:

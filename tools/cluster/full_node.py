@@ -54,12 +54,12 @@ def down() -> None:
     """Stop the full node and remove everything of it but images, programs and logs."""
     debian.require_root()
     with locks.locked(paths.cache_root() / "cluster.lock", "starting or stopping the node"):
-        if not paths.node_state().exists():
+        registry.stop()
+        if not layout().data.exists():
             say("the node does not run")
             return
         with step("stopping the node"):
             leftovers.remove_node(layout())
-            registry.stop()
 
 
 def recorded_plane() -> ControlPlane | None:
@@ -112,7 +112,7 @@ def _resume() -> bool:
 
 def _start_anew() -> None:
     place = layout()
-    if place.root.exists():
+    if place.data.exists():
         with step("removing what an earlier start left"):
             leftovers.remove_node(place)
     place.make()

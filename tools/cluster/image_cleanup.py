@@ -31,11 +31,6 @@ def remove_outdated(current: Sequence[str]) -> None:
         with step(f"removing {len(gone)} outdated images"):
             buildah.forget(gone)
             registry.remove(gone)
-            _remove_from_node(gone)
+            if full_node.recorded_plane() is not None:
+                container_runtime.remove_images(full_node.layout(), gone)
     buildah.prune_layers(_KEPT_BUILD_STEPS)
-
-
-def _remove_from_node(gone: Sequence[str]) -> None:
-    if full_node.recorded_plane() is not None:
-        layout = full_node.layout()
-        container_runtime.remove_images(layout, [name for name in container_runtime.images(layout) if name in gone])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.cluster import base_images, image_cleanup, images, project_images, registry
+from tools.cluster import base_images, container_runtime, image_cleanup, images, project_images, registry
 from tools.cluster.base_images import BaseImages
 from tools.cluster.errors import ClusterError
 
@@ -73,6 +73,20 @@ def test_outdated_keeps_the_newest_of_the_project_and_the_current_bases() -> Non
     others = [f"{registry.HOST}/base/python:old", f"{registry.HOST}/base/python:now", "elsewhere/dsd-operator:9"]
     gone = image_cleanup.outdated([*operator, *others], current=[operator[3], others[1]], kept=2)
     assert gone == [operator[2], others[0]]
+
+
+def test_names_by_digest_go_with_their_tag() -> None:
+    stored = {
+        "here/a:1": "sha256:a1",
+        "here/a@sha256:a1": "sha256:a1",
+        "sha256:config-a1": "sha256:a1",
+        "here/a:2": "sha256:a2",
+        "sha256:config-a2": "sha256:a2",
+        "here/b:same": "sha256:a2",
+        "sha256:left-over": "sha256:old",
+    }
+    gone = container_runtime.without_tag(stored, ["here/a:1", "here/a:2"])
+    assert gone == ["here/a:1", "here/a@sha256:a1", "sha256:config-a1", "here/a:2", "sha256:left-over"]
 
 
 def test_existing_cluster_needs_named_images() -> None:

@@ -7,7 +7,7 @@ clash. Series of a resource go when it goes.
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 _RESOURCE: Final = ("dsd_namespace", "dsd_name")
@@ -19,6 +19,7 @@ class Metrics:
     """All collectors in one registry of their own."""
 
     def __init__(self, version: str) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each one, which nobody asks for
         self.registry = registry = CollectorRegistry()
         self.reconcile_total = Counter(
             "dsd_operator_reconcile_total", "Reconcile passes by result.", ["result"], registry=registry

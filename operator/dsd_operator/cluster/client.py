@@ -24,6 +24,7 @@ STATUS_FIELD_MANAGER: Final = "dsd-operator-status"
 
 _APPLY: Final = "application/apply-patch+yaml"
 _JSON: Final = "application/json"
+_ACCEPT: Final = "application/json, application/jwk-set+json"
 _TIMEOUT_SECONDS: Final = 15.0
 _PAGE: Final = 500
 _UNAUTHORIZED: Final = 401
@@ -132,7 +133,7 @@ class Client:
     async def _send(
         self, pool: Any, verb: str, address: str, body: Manifest | None, content_type: str
     ) -> tuple[Any, bytes]:
-        headers = {"Accept": _JSON, "Content-Type": content_type}
+        headers = {"Accept": _ACCEPT, "Content-Type": content_type}
         try:
             request = await pool.param_serialize(
                 verb, address, header_params=headers, body=body, auth_settings=["BearerToken"]

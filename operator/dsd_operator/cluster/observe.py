@@ -37,33 +37,40 @@ class Snapshot:
         return Snapshot({**self.live, **new}, observed)
 
 
-async def observe(client: Client, resource: DSDDeployment) -> Snapshot:
-    """Read all children and pods; ApiError if one of the reads fails."""
-    namespace = resource.metadata.namespace
-    names = names_for(resource.metadata.name)
+@dataclass(frozen=True)
+class Found:
+    """What stands under the names of one resource's children, and what carries its labels, whoever made it."""
+
+    children: Mapping[str, Object]
+    replica_sets: Sequence[Object]
+    pods: Sequence[Object]
+
+    def of(self, resource: DSDDeployment) -> Snapshot:
+        """What of it belongs to `resource`."""
+        owner = owner_reference(resource)
+        ours = {kind: child for kind, child in self.children.items() if claim(child, owner) is not Claim.FOREIGN}
+        deployment = ours.get("Deployment")
+        own_sets = _controlled_by({deployment["metadata"]["uid"]} if deployment else set(), self.replica_sets)
+        # Made by one of our ReplicaSets: a stranger's pod with our labels gets no token and no count.
+        own_pods = _controlled_by({r["metadata"]["uid"] for r in own_sets}, self.pods)
+        return Snapshot(self.children, Observed(deployment, own_sets, own_pods, ours.get("ConfigMap")))
+
+
+async def look(client: Client, namespace: str, name: str) -> Found:
+    """Read all children and pods of a resource by its name; ApiError if one of the reads fails.
+
+    The resource itself is read after them: when its children are being orphaned, it shows that it is being deleted.
+    The other way round a pass could take them for damaged, and tie them to a resource that is about to go.
+    """
+    names = names_for(name)
     selector = selector_string(names)
-    *children, replica_sets, pods = await asyncio.gather(
-        *(client.get(kind, namespace, names.base) for kind in resources.APPLIED),
+    children, replica_sets, pods = await asyncio.gather(
+        asyncio.gather(*(client.get(kind, namespace, names.base) for kind in resources.APPLIED)),
         client.list(resources.REPLICA_SET, namespace, selector),
         client.list(resources.POD, namespace, selector),
     )
-    live = {r.kind: child for r, child in zip(resources.APPLIED, children, strict=True) if isinstance(child, dict)}
-    owner = owner_reference(resource)
-    ours = {kind: child for kind, child in live.items() if claim(child, owner) is not Claim.FOREIGN}
-    own_sets, own_pods = _descendants(ours.get("Deployment"), _objects(replica_sets), _objects(pods))
-    return Snapshot(live, Observed(ours.get("Deployment"), own_sets, own_pods, ours.get("ConfigMap")))
-
-
-def _objects(listed: Any) -> Sequence[Object]:
-    return listed or ()
-
-
-def _descendants(
-    deployment: Object | None, replica_sets: Sequence[Object], pods: Sequence[Object]
-) -> tuple[tuple[Object, ...], tuple[Object, ...]]:
-    """Our ReplicaSets, and the pods that they made: a stranger's pod with our labels gets no token and no count."""
-    own_sets = _controlled_by({deployment["metadata"]["uid"]} if deployment else set(), replica_sets)
-    return own_sets, _controlled_by({r["metadata"]["uid"] for r in own_sets}, pods)
+    live = {r.kind: child for r, child in zip(resources.APPLIED, children, strict=True) if child is not None}
+    return Found(live, replica_sets, pods)
 
 
 def _controlled_by(uids: set[str], objects: Sequence[Object]) -> tuple[Object, ...]:

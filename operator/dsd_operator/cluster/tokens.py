@@ -4,6 +4,7 @@ Age is measured by a monotonic clock, so that a wall clock that is set back cann
 misses (a suspended machine, a rotated key) comes back as a 401, and `drop` makes the next call mint anew.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
@@ -33,6 +34,7 @@ class Tokens:
     clock: Callable[[], float]
     """Monotonic seconds."""
     _cached: dict[str, _Minted] = field(default_factory=dict)
+    _minting: dict[str, asyncio.Lock] = field(default_factory=dict)
 
     @property
     def subject(self) -> str:
@@ -41,18 +43,25 @@ class Tokens:
 
     async def get(self, audience: str) -> str:
         """A token that is good for a while yet; ApiError if a new one is needed and refused."""
-        cached = self._cached.get(audience)
-        if cached is not None and self.clock() < cached.renew_at:
+        async with self._minting.setdefault(audience, asyncio.Lock()):  # pods ask at the same time; one token does
+            cached = self._cached.get(audience)
+            if cached is None or self.clock() >= cached.renew_at:
+                cached = self._cached[audience] = await self._mint(audience)
             return cached.token
+
+    async def _mint(self, audience: str) -> _Minted:
         asked_at = self.clock()
         answer = await self.client.request_token(self.namespace, self.service_account, audience, LIFETIME_SECONDS)
         lifetime = int(answer.get("spec", {}).get("expirationSeconds", LIFETIME_SECONDS))
-        minted = _Minted(str(answer["status"]["token"]), asked_at + lifetime * _RENEW_AT)
-        self._cached[audience] = minted
-        return minted.token
+        return _Minted(str(answer["status"]["token"]), asked_at + lifetime * _RENEW_AT)
 
-    def drop(self, audience: str, refused: str | None = None) -> None:
-        """Forget the token, or only `refused`: a newer one stays when several pods refuse the old one at once."""
+    def drop(self, audience: str, refused: str) -> None:
+        """Never use `refused` again. A newer one stays: several pods refuse the old one at the same time."""
         cached = self._cached.get(audience)
-        if cached is not None and refused in (None, cached.token):
+        if cached is not None and cached.token == refused:
             del self._cached[audience]
+
+    def forget(self, audience: str) -> None:
+        """The deployment is gone."""
+        self._cached.pop(audience, None)
+        self._minting.pop(audience, None)

@@ -22,8 +22,8 @@ from dsd_runtime.protocol import (
 CONNECT_SECONDS: Final = 1.0
 """A pod of the same cluster answers a connect in milliseconds, or something drops our packets."""
 
-TOTAL_SECONDS: Final = 5.0
-"""A schedule is in use after one engine step, and a step may hold a long prefill."""
+TOTAL_SECONDS: Final = 12.0
+"""A schedule is in use after one engine step, and a step may hold a long prefill: the runtime waits 10 s for it."""
 
 _Model = TypeVar("_Model", EngineStatus, ProblemDocument)
 

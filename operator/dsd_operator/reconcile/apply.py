@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dsd_operator.cluster.client import FIELD_MANAGER, Client
-from dsd_operator.cluster.errors import ApiError, Invalid, Retry
+from dsd_operator.cluster.errors import ApiError, Gone, Invalid, Retry
 from dsd_operator.cluster.ownership import Claim, claim, controller
 from dsd_operator.reconcile.memory import Applied, Memory
 from dsd_operator.render.plan import digest
@@ -78,7 +78,8 @@ async def _send(client: Client, manifest: Object, wanted: str, memory: Memory) -
     try:
         stored = await client.apply(manifest)
     except ApiError as error:
-        _log.warning("The API server refuses %s %s: %s", kind, name, error.message)
+        level = logging.DEBUG if isinstance(error, Gone) else logging.WARNING  # the namespace is on its way out
+        _log.log(level, "The API server refuses %s %s: %s", kind, name, error.message)
         return _failed(manifest, error.message, error=error)
     memory.applied[kind] = _record(wanted, stored)
     _log.info("Applied %s %s", kind, name)

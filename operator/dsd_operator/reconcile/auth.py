@@ -17,7 +17,7 @@ def audience(key: Key) -> str:
 
 
 async def auth_for(key: Key, keys: Keys, subject: str, stored: ConfigFile | None) -> TokenReviewAuth | None:
-    """The config file's `auth`. While the keys cannot be read, what the pods have stays, or they would accept nothing."""
+    """The config file's `auth`. While the keys cannot be read, pods keep theirs: without any they accept nothing."""
     try:
         key_set = await keys.current()
     except ApiError as error:

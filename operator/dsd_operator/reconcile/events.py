@@ -9,7 +9,7 @@ from typing import Any, Final
 from dsd_operator.api.constants import API_VERSION, KIND
 from dsd_operator.cluster import resources
 from dsd_operator.cluster.client import Client
-from dsd_operator.cluster.errors import ApiError
+from dsd_operator.cluster.errors import ApiError, Gone
 from dsd_operator.status.events import Event
 
 REPORTING_CONTROLLER: Final = "dsd-operator.io/operator"
@@ -38,6 +38,8 @@ class Recorder:
                 continue
             try:
                 await self.client.create(resources.EVENT, meta["namespace"], self._manifest(meta, event))
+            except Gone:
+                return
             except ApiError as error:
                 _log.warning("Cannot post Event %s: %s", event.reason, error.message)
 
@@ -52,7 +54,7 @@ class Recorder:
         return {
             "apiVersion": resources.EVENT.api_version,
             "kind": resources.EVENT.kind,
-            "metadata": {"generateName": f"{meta['name'][:200]}.", "namespace": meta["namespace"]},
+            "metadata": {"generateName": f"{meta['name'][:200]}-", "namespace": meta["namespace"]},
             "eventTime": self.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
             "reportingController": REPORTING_CONTROLLER,
             "reportingInstance": self.instance,

@@ -1,9 +1,11 @@
 """What one pass remembers for the next one of the same resource. A cache: losing it costs one idle apply, no more."""
 
+import asyncio
 from dataclasses import dataclass, field
 
+from dsd_operator.reconcile.delivery import Delivery, Target
 from dsd_operator.status.observed import PushResult
-from dsd_runtime.protocol import ConfigFile, Revision
+from dsd_runtime.protocol import ConfigFile
 
 
 @dataclass(frozen=True)
@@ -17,14 +19,17 @@ class Applied:
 
 @dataclass
 class PodRecord:
-    """One pod: its latest result, and how often in a row it did not answer."""
+    """One pod: what it said last, what is on its way to it, and how often in a row it did not answer."""
 
-    result: PushResult | None = None
-    revision: Revision | None = None
-    """The revision that it reported last; None when it must be asked first."""
+    delivery: Delivery | None = None
+    task: "asyncio.Task[Delivery] | None" = None
+    target: Target | None = None
+    """What the task brings, or the last one brought."""
+    shown: PushResult | None = None
+    """What a pass told of the pod because the task had not ended."""
     failures: int = 0
     not_before: float = 0.0
-    """Monotonic seconds; until then the latest result stands."""
+    """Monotonic seconds; until then the latest delivery stands."""
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,16 @@ from typing import Any, Final
 from dsd_operator.api import DSDDeployment, InvalidResource, parse
 from dsd_operator.cluster import resources
 from dsd_operator.cluster.client import Client
-from dsd_operator.cluster.observe import Snapshot, observe
+from dsd_operator.cluster.keys import Keys
+from dsd_operator.cluster.observe import Snapshot, look
+from dsd_operator.cluster.tokens import Tokens
 from dsd_operator.metrics import Metrics
 from dsd_operator.reconcile import apply, push, revisions
 from dsd_operator.reconcile.auth import audience, auth_for
+from dsd_operator.reconcile.delivery import Target
 from dsd_operator.reconcile.events import Recorder
 from dsd_operator.reconcile.memory import Memory
-from dsd_operator.reconcile.push import Pusher, Target
+from dsd_operator.reconcile.push import Pusher
 from dsd_operator.reconcile.queue import Item, Key
 from dsd_operator.reconcile.watches import Watches
 from dsd_operator.render.config_map import read
@@ -68,6 +71,8 @@ class Reconciler:
     """Reconciles any resource; keeps a little memory for each."""
 
     client: Client
+    keys: Keys
+    tokens: Tokens
     pusher: Pusher
     recorder: Recorder
     metrics: Metrics
@@ -80,6 +85,7 @@ class Reconciler:
 
     async def reconcile(self, item: Item) -> Done:
         """Bring the cluster and the pods to what the resource says; raises ApiError if they cannot even be read."""
+        found = await look(self.client, *item.key)
         body = await self.client.get(resources.DSD_DEPLOYMENT, *item.key)
         if body is None:
             self._forget(item.key)
@@ -93,7 +99,7 @@ class Reconciler:
             await self._publish(body, unreadable(body, error.problems, self._timestamp()))
             return Done()
         memory = self._memory(item.key, resource)
-        work = await self._work(item, resource, memory)
+        work = await self._work(item, resource, found.of(resource), memory)
         for child in (work.snapshot.observed.deployment, work.snapshot.observed.config_map):
             self.watches.read(child)
         outcome = work.outcome(problems(resource))
@@ -101,14 +107,13 @@ class Reconciler:
         retry = work.children.retry or work.pods.retry
         return Done(retry=retry, delay=work.children.delay)
 
-    async def _work(self, item: Item, resource: DSDDeployment, memory: Memory) -> _Work:
-        snapshot = await observe(self.client, resource)
+    async def _work(self, item: Item, resource: DSDDeployment, snapshot: Snapshot, memory: Memory) -> _Work:
         if schedule_problems(resource):
             return await self._without_schedule(item.key, resource, snapshot, memory)
-        children, overtaken = apply.Report(), tuple(r.revision for r in memory.pods.values() if r.revision is not None)
+        children, overtaken = apply.Report(), _reported(memory)
         for _ in range(_ROUNDS):
             revision = self._revision(resource, snapshot, overtaken, memory)
-            target = Target(audience(item.key), revision, resource.spec.schedule)
+            target = Target(item.key, audience(item.key), revision, resource.spec.schedule)
             self._note_change(item, target, memory)
             manifests = plan(resource, await self._context(item.key, snapshot, revision))
             applied, pods = await asyncio.gather(
@@ -138,7 +143,7 @@ class Reconciler:
     async def _context(self, key: Key, snapshot: Snapshot, revision: Revision) -> RenderContext:
         config_map = snapshot.observed.config_map
         stored = read(config_map) if config_map is not None else None
-        auth = await auth_for(key, self.pusher.keys, self.pusher.tokens.subject, stored)
+        auth = await auth_for(key, self.keys, self.tokens.subject, stored)
         return RenderContext(self.runtime_image, revision, auth)
 
     async def _publish(self, body: Mapping[str, Any], status: dict[str, Any]) -> None:
@@ -173,11 +178,19 @@ class Reconciler:
         return memory
 
     def _forget(self, key: Key) -> None:
-        if self._memories.pop(key, None) is not None:
+        memory = self._memories.pop(key, None)
+        if memory is not None:
             _log.info("The resource is gone")
+            self.pusher.forget(memory)
         self.metrics.remove(*key)
         self.watches.forget(*key)
-        self.pusher.tokens.drop(audience(key))
+        self.tokens.forget(audience(key))
 
     def _timestamp(self) -> str:
         return self.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _reported(memory: Memory) -> tuple[Revision, ...]:
+    """The revisions that the pods spoke of last; a pod may be ahead of everything that is stored."""
+    deliveries = (record.delivery for record in memory.pods.values())
+    return tuple(d.reported for d in deliveries if d is not None and d.reported is not None)

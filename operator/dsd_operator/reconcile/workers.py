@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from dsd_operator.cluster.errors import ApiError, Retry
+from dsd_operator.cluster.errors import ApiError, Gone, Retry
 from dsd_operator.logs import about
 from dsd_operator.metrics import Metrics
 from dsd_operator.reconcile.queue import Item, Key, WorkQueue
@@ -52,9 +52,12 @@ class Workers:
                 self.metrics.reconcile_duration_seconds.observe(self.clock() - started)
                 self.finished(item.key)
 
-    async def _pass(self, item: Item) -> Done | ApiError | Exception:
+    async def _pass(self, item: Item) -> Done | Exception:
         try:
             return await self.reconciler.reconcile(item)
+        except Gone as error:
+            _log.debug("Gone in the middle of a pass: %s", error.message)
+            return error
         except ApiError as error:
             _log.warning("The pass failed: %s", error.message)
             return error

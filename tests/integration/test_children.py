@@ -1,0 +1,104 @@
+"""The children: made, kept, given back when somebody takes them away, and shared with those who add to them."""
+
+import json
+
+import pytest
+
+from tests.integration.world import CHILDREN, FIRST, NAME, World
+
+pytestmark = pytest.mark.integration
+
+
+def test_children_are_made_and_owned(world: World) -> None:
+    world.operator()
+    uid = world.create()["metadata"]["uid"]
+    for kind, child in world.wait_children().items():
+        (owner,) = child["metadata"]["ownerReferences"]
+        assert (owner["uid"], owner["controller"]) == (uid, True), kind
+        assert "blockOwnerDeletion" not in owner
+        managers = {(m["manager"], m["operation"]) for m in child["metadata"]["managedFields"]}
+        assert ("dsd-operator", "Apply") in managers, kind
+
+
+def test_the_framework_leaves_no_trace(world: World) -> None:
+    world.operator()
+    world.create()
+    children = world.wait_children()
+    world.wait_condition("Ready", status="False")
+    for thing in (world.resource(), *children.values(), *world.wait_pods(1)):
+        text = json.dumps(thing["metadata"])
+        assert "finalizers" not in thing["metadata"]
+        assert "kopf" not in text
+        assert "last-handled" not in text
+
+
+@pytest.mark.parametrize("kind", CHILDREN)
+def test_deleted_child_comes_back(world: World, kind: str) -> None:
+    world.operator()
+    world.create()
+    before = world.wait_children()
+    revision = world.wait_stored(FIRST).revision
+    world.kube.delete(kind, world.namespace, NAME)
+    after = world.wait_child(kind, other_than=before[kind]["metadata"]["uid"])
+    assert after["metadata"]["ownerReferences"] == before[kind]["metadata"]["ownerReferences"]
+    assert world.wait_stored(FIRST).revision == revision, "the schedule did not change, so its revision may not"
+
+
+def test_what_others_change_is_restored_and_what_they_add_stays(world: World) -> None:
+    operator = world.operator()
+    world.create()
+    world.wait_children()
+    world.wait_pods(1)
+    put_in = {"spec": {"template": {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "today"}}}}}
+    world.kube.patch("Deployment", world.namespace, NAME, put_in)
+    secrets = {"imagePullSecrets": [{"name": "demo-dockercfg-x"}], "secrets": [{"name": "demo-token-x"}]}
+    world.kube.patch("ServiceAccount", world.namespace, NAME, secrets)
+
+    world.kube.scale(world.namespace, NAME, 3)
+    world.kube.patch("ConfigMap", world.namespace, NAME, {"data": {"config.yaml": "ranges: []"}})
+    world.kube.patch("Service", world.namespace, NAME, {"metadata": {"labels": {"app.kubernetes.io/name": "mine"}}})
+
+    world.wait_stored(FIRST)
+    world.wait_pods(1)
+    settled = operator.writes()
+    deployment, service = world.wait_child("Deployment"), world.wait_child("Service")
+    assert deployment["spec"]["replicas"] == 1
+    assert deployment["spec"]["template"]["metadata"]["annotations"]["kubectl.kubernetes.io/restartedAt"] == "today"
+    assert service["metadata"]["labels"]["app.kubernetes.io/name"] == "dsd-engine"
+    account = world.wait_child("ServiceAccount")
+    assert account["imagePullSecrets"] == secrets["imagePullSecrets"]
+    assert account["secrets"] == secrets["secrets"]
+    assert settled > 0
+
+
+def test_an_object_of_somebody_else_is_left_alone_until_it_goes(world: World) -> None:
+    mine = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME, "namespace": world.namespace}}
+    theirs = world.kube.apply({**mine, "data": {"theirs": "yes"}})
+    world.operator()
+    world.create()
+    condition = world.wait_condition("Ready", status="False", reason="ForeignObject")
+    assert f"ConfigMap {NAME}" in condition["message"] or (
+        "ConfigMap" in condition["message"] and NAME in condition["message"]
+    )
+    assert world.child("ConfigMap") == theirs
+    for kind in ("ServiceAccount", "Service", "Deployment"):
+        world.wait_child(kind)
+    assert "ForeignObject" in {event["reason"] for event in world.events()}
+
+    world.kube.delete("ConfigMap", world.namespace, NAME)
+    world.wait_stored(FIRST)
+    world.wait_status("another reason", lambda s: "ForeignObject" not in {c["reason"] for c in s["conditions"]})
+
+
+def test_a_child_that_is_refused_holds_up_no_other(world: World) -> None:
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"}}
+    world.apply({**quota, "spec": {"hard": {"services": "0"}}})
+    world.operator()
+    world.create()
+    for kind in ("ServiceAccount", "ConfigMap", "Deployment"):
+        world.wait_child(kind)
+    condition = world.wait_condition("Ready", status="False", reason="ApplyFailed")
+    assert "exceeded quota" in condition["message"]
+
+    world.kubectl("delete", "resourcequota", "none")
+    world.wait_child("Service")

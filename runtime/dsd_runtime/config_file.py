@@ -49,6 +49,19 @@ def field_path(location: tuple[int | str, ...]) -> str:
     return path
 
 
+def field_errors(error: ValidationError) -> list[tuple[str, str, str]]:
+    """(field, message, pydantic's error type) of each error.
+
+    A list whose items are wrong is reported as too short as well, since pydantic counts the good items; that is left
+    out.
+    """
+    found = error.errors()
+    inner = {e["loc"][:i] for e in found for i in range(len(e["loc"]))}
+    return [
+        (field_path(e["loc"]), e["msg"], e["type"]) for e in found if e["type"] != "too_short" or e["loc"] not in inner
+    ]
+
+
 def parse(content: bytes) -> ConfigFile:
     """Parse the content of a config file (YAML, hence JSON too); raises ConfigFileError."""
     if len(content) > MAX_FILE_BYTES:
@@ -64,7 +77,7 @@ def parse(content: bytes) -> ConfigFile:
     try:
         return ConfigFile.model_validate_json(text)
     except ValidationError as error:
-        details = "; ".join(f"{field_path(e['loc']) or 'file'}: {e['msg']}" for e in error.errors())
+        details = "; ".join(f"{field or 'file'}: {message}" for field, message, _ in field_errors(error))
         raise ConfigFileError(details) from error
 
 

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from dsd_runtime import compat, resolved
 from dsd_runtime.auth import AuthError, authorize
-from dsd_runtime.config_file import ConfigFileError, field_path, read
+from dsd_runtime.config_file import ConfigFileError, field_errors, read
 from dsd_runtime.plugin import off_status
 from dsd_runtime.protocol import (
     MAX_BODY_BYTES,
@@ -174,8 +174,9 @@ def parse_put(content: bytes) -> SchedulePut:
     try:
         return SchedulePut.model_validate_json(content)
     except ValidationError as error:
-        problems = [FieldProblem(field=field_path(e["loc"]), message=e["msg"]) for e in error.errors()]
-        status = 422 if all(e["type"] in OUT_OF_RANGE for e in error.errors()) else 400
+        errors = field_errors(error)
+        problems = [FieldProblem(field=field, message=message) for field, message, _ in errors]
+        status = 422 if all(kind in OUT_OF_RANGE for _, _, kind in errors) else 400
         detail = "; ".join(f"{p.field}: {p.message}" for p in problems)
         raise RequestProblemError(status, detail, problems) from error
 

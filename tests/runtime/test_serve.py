@@ -1,0 +1,245 @@
+"""The command line of `dsd-serve`: what it takes, what it passes on, and what it says when something is wrong."""
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from dsd_runtime import compat, serve
+from dsd_runtime.config_file import ConfigFileError
+from dsd_runtime.serve import UsageError
+
+SPECULATIVE = '{"method": "ngram", "num_speculative_tokens": 3}'
+SCHEDULE = "ranges: [{startBatchSize: 1, endBatchSize: 8, numSpeculativeTokens: 3}]\n"
+
+
+@pytest.fixture
+def schedule(tmp_path: Path) -> str:
+    """A config file that is fine."""
+    path = tmp_path / "schedule.yaml"
+    path.write_text(SCHEDULE)
+    return str(path)
+
+
+def arguments(*words: str) -> list[str]:
+    """What vLLM gets."""
+    return serve.arguments_for(serve.split(words))
+
+
+def test_own_options_are_taken_out(schedule: str) -> None:
+    for words in (["--dsd-config", schedule], [f"--dsd-config={schedule}"]):
+        options = serve.split(["m", *words, "--dsd-prepared-tokens", "0,3", "--port", "1"])
+        assert options.vllm == ("m", "--port", "1")
+        assert (options.config, options.prepared) == (Path(schedule), "0,3")
+
+
+@pytest.mark.parametrize("words", [["m", "--dsd-config"], ["m", "--dsd-config="], ["m", "--dsd-confg", "x"]])
+def test_bad_own_options(words: Sequence[str]) -> None:
+    with pytest.raises(UsageError, match="--dsd-conf"):
+        serve.split(words)
+
+
+@pytest.mark.parametrize("tokens", ["x", "", "1,,2", "-1,2", "0,129", "1.5"])
+def test_bad_prepared_tokens(tokens: str) -> None:
+    with pytest.raises(UsageError, match="--dsd-prepared-tokens"):
+        arguments("m", "--host", "h", f"--dsd-prepared-tokens={tokens}")
+
+
+def test_config_of_vllm_in_one_word_becomes_two() -> None:
+    """vLLM ignores `--config=FILE` without a word: argparse takes it, and nobody opens the file."""
+    assert serve.split(["m", "--config=a=b.yaml"]).vllm == ("m", "--config", "a=b.yaml")
+
+
+def test_vllm_still_ignores_the_config_file_in_one_word(tmp_path: Path) -> None:
+    """The day vLLM reads it, the line above can go."""
+    source = Path(compat.__file__).parent
+    root = next(p for p in map(Path, sys.path) if (p / "vllm").is_dir() and p != source)
+    text = (root / "vllm" / "utils" / "argparse_utils.py").read_text()
+    assert 'if "--config" in args:' in text
+    assert tmp_path.exists()
+
+
+def test_no_model() -> None:
+    with pytest.raises(UsageError, match="name a model"):
+        arguments()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--host", "1.2.3.4"],
+        ["--host=1.2.3.4"],
+        ["--hos", "1.2.3.4"],
+        ["--uds", "/tmp/x"],
+    ],
+)
+def test_host_of_the_user_stays(words: list[str]) -> None:
+    assert arguments("m", *words) == ["m", *words]
+
+
+def test_host_in_the_config_file_of_vllm_stays(tmp_path: Path) -> None:
+    path = tmp_path / "vllm.yaml"
+    path.write_text("host: 1.2.3.4\n")
+    assert arguments("m", "--config", str(path)) == ["m", "--config", str(path)]
+    path.write_text("port: 1234\n")
+    assert arguments("m", "--config", str(path))[-2] == "--host"
+
+
+def listens_on_ipv4(host: str) -> bool:
+    """Whether a socket that vLLM would bind to `host` can be reached over IPv4."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as server:
+        server.bind((host, 0))
+        server.listen()
+        with socket.create_connection(("127.0.0.1", server.getsockname()[1]), timeout=5):
+            return True
+
+
+def test_default_host_is_reachable_over_ipv4() -> None:
+    assert listens_on_ipv4(serve.default_host())
+
+
+class NoIPv6(socket.socket):
+    """A kernel without IPv6."""
+
+    def __init__(self, family: int = -1, *rest: int) -> None:
+        if family == socket.AF_INET6:
+            raise OSError(97, "Address family not supported by protocol")
+        super().__init__(family, *rest)
+
+
+class OnlyIPv6(socket.socket):
+    """A kernel with net.ipv6.bindv6only=1."""
+
+    def __init__(self, family: int = -1, *rest: int) -> None:
+        super().__init__(family, *rest)
+        if family == socket.AF_INET6:
+            self.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+
+
+def test_default_host_without_ipv6(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "socket", NoIPv6)
+    assert serve.default_host() == "0.0.0.0"
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="this Python has no IPv6")
+def test_default_host_where_ipv6_sockets_shut_ipv4_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "socket", OnlyIPv6)
+    assert serve.default_host() == "0.0.0.0"
+
+
+def test_missing_config_file() -> None:
+    with pytest.raises(ConfigFileError, match=r"absent\.yaml: cannot be read"):
+        arguments("m", "--dsd-config", "absent.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "speculative", "hint"),
+    [
+        (SCHEDULE, '{"num_speculative_tokens": 2}', "above the maximum of 2"),
+        (SCHEDULE.replace("1,", "2,", 1), SPECULATIVE, "must start at 1"),
+        (SCHEDULE, '{"num_speculative_tokens_per_batch_size": [[1, 8, 3]]}', "given twice"),
+        (SCHEDULE, "{", "not valid JSON"),
+        (SCHEDULE, "[]", "must be a JSON object"),
+    ],
+)
+def test_schedule_that_the_engine_would_refuse(text: str, speculative: str, hint: str, tmp_path: Path) -> None:
+    path = tmp_path / "schedule.yaml"
+    path.write_text(text)
+    for words in (["--speculative-config", speculative], [f"--speculative_config={speculative}"], ["-sc", speculative]):
+        with pytest.raises(UsageError, match=hint):
+            arguments("m", "--dsd-config", str(path), *words)
+
+
+def test_table_never_reaches_the_start_up_arguments(schedule: str) -> None:
+    found = arguments("m", "--dsd-config", schedule, "--speculative-config", SPECULATIVE, "--host", "h")
+    assert found == ["m", "--speculative-config", SPECULATIVE, "--host", "h"]
+
+
+@pytest.fixture
+def unknown_vllm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gate as it is for a vLLM that the plugin does not know."""
+    monkeypatch.setattr(compat, "gate", lambda: compat.Gate("off", "9.9.9", "vLLM 9.9.9 is not known"))
+
+
+@pytest.mark.usefixtures("unknown_vllm")
+@pytest.mark.parametrize("form", ["two words", "one word"])
+def test_unknown_vllm_gets_the_schedule_as_its_own_table(schedule: str, form: str) -> None:
+    given = ["--speculative-config", SPECULATIVE] if form == "two words" else [f"--speculative-config={SPECULATIVE}"]
+    found = arguments("m", "--dsd-config", schedule, *given, "--host", "h")
+    text = found[2] if form == "two words" else found[1].removeprefix("--speculative-config=")
+    assert json.loads(text) == json.loads(SPECULATIVE) | {"num_speculative_tokens_per_batch_size": [[1, 8, 3]]}
+
+
+@pytest.mark.usefixtures("unknown_vllm")
+def test_unknown_vllm_without_a_json_argument(schedule: str) -> None:
+    with pytest.raises(UsageError, match="one JSON argument"):
+        arguments("m", "--dsd-config", schedule, "--speculative-config.method", "ngram")
+
+
+@pytest.mark.parametrize(
+    ("existing", "expected"),
+    [("", "dsd,dsd_http"), ("mine,other", "mine,other,dsd,dsd_http"), ("dsd", "dsd,dsd_http")],
+)
+def test_plugins_are_joined(existing: str, expected: str) -> None:
+    assert serve.plugin_list(existing) == expected
+
+
+def test_allow_list_keeps_what_vllm_would_load_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Plugin:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+    found = {"vllm.platform_plugins": [Plugin("npu")], "vllm.general_plugins": [Plugin("dsd"), Plugin("lora")]}
+    monkeypatch.setattr(serve, "entry_points", lambda group: found.get(group, []))
+    assert serve.plugin_list(None) == "dsd,lora,npu,dsd_http"
+
+
+def test_metrics_folder_is_made_and_wiped(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "b"
+    environment = {"PROMETHEUS_MULTIPROC_DIR": str(folder)}
+    assert serve.prepare_metrics_folder(environment) == str(folder)
+    (folder / "counter_1.db").touch()
+    (folder / "notes.txt").touch()
+    serve.prepare_metrics_folder(environment)
+    assert [p.name for p in folder.iterdir()] == ["notes.txt"], "only what prometheus_client writes is removed"
+
+
+def test_metrics_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="PROMETHEUS_MULTIPROC_DIR"):
+        serve.prepare_metrics_folder({"PROMETHEUS_MULTIPROC_DIR": str(tmp_path / "file" / "x")})
+
+
+def test_environment(schedule: str, tmp_path: Path) -> None:
+    given = {"PROMETHEUS_MULTIPROC_DIR": str(tmp_path / "m"), "DSD_PREPARED_TOKENS": "7", "X": "y", "VLLM_PLUGINS": "a"}
+    found = serve.environment_for(serve.split(["m", "--dsd-config", schedule]), given)
+    assert found == {
+        "PROMETHEUS_MULTIPROC_DIR": str(tmp_path / "m"),
+        "X": "y",
+        "VLLM_PLUGINS": "a,dsd,dsd_http",
+        "DSD_CONFIG": schedule,
+    }
+
+
+def command(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run the real command."""
+    code = "from dsd_runtime.serve import main; main()"
+    return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
+
+
+def test_help_shows_our_options() -> None:
+    done = command("--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "--dsd-config" in done.stdout
+
+
+def test_errors_are_one_line_and_no_traceback() -> None:
+    done = command("m", "--dsd-config", "absent.yaml")
+    assert done.returncode == 2
+    assert done.stderr.startswith("dsd-serve: config file")
+    assert done.stderr.count("\n") == 1

@@ -213,7 +213,8 @@ ARGUMENTS: Final = (
     Case("max-model-len-apart", _argument("--max_model_len, '4096'"), "set engine.maxModelLen"),
     Case("max-model-len-twice", "spec: {engine: {maxModelLen: 4096, extraArgs: [--max-model-len=auto]}}", "keep one"),
     *(Case(f"dead {item}", _argument(item), f"no longer has {item.partition(',')[0].partition('=')[0]}") for item in (
-        "--num-speculative-tokens, '5'", "--ngram-prompt-lookup-max=4", "--use-v2-block-manager", "--swap-space, '20'",
+        "--num-speculative-tokens, '5'", "--ngram-prompt-lookup-max=4",
+        "--ngram-prompt-lookup-min=2", "--use-v2-block-manager", "--swap-space, '20'",
         "--disable-log-requests", "--guided-decoding-backend=outlines", "--enable-reasoning", "--task=generate",
         "--device=cuda", "--num-scheduler-steps=8", "--max-seq-len-to-capture=8192", "--cuda-graph-sizes=8",
     )),

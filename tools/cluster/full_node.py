@@ -84,6 +84,10 @@ def _plane(etcd_client_port: int, etcd_peer_port: int) -> ControlPlane:
     )
 
 
+def _programs() -> list[str]:
+    return [str(gobuild.binary(tool)) for tool in versions.NODE_TOOLS]
+
+
 def _foundation(plane: ControlPlane) -> list[Component]:
     """What the rest of the node needs."""
     return [control_plane.etcd(plane), control_plane.apiserver(plane), container_runtime.component(plane.layout)]
@@ -97,6 +101,9 @@ def _rest(plane: ControlPlane) -> list[Component]:
 def _resume() -> bool:
     plane = recorded_plane()
     if plane is None:
+        return False
+    if json.loads(plane.layout.ready.read_text()).get("programs") != _programs():
+        say("the pinned programs changed since the node was started: starting a new one")
         return False
     try:
         network.ensure()
@@ -129,7 +136,8 @@ def _start_anew() -> None:
         container_runtime.import_pause_image(place)
         dns.grant_rights(plane)
         components.start(place, *_rest(plane))
-    place.ready.write_text(json.dumps({"etcd_ports": etcd_ports, "boot": processes.boot_id()}))
+    record = {"etcd_ports": etcd_ports, "boot": processes.boot_id(), "programs": _programs()}
+    place.ready.write_text(json.dumps(record))
 
 
 def _make_credentials(plane: ControlPlane) -> None:

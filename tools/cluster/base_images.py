@@ -62,7 +62,10 @@ def ensure() -> BaseImages:
     """Build and push what is missing, with progress."""
     names = references()
     for reference, build in ((names.python, _build_python), (names.vllm, _build_vllm)):
-        if not buildah.exists(reference):
+        if not buildah.exists(reference) and registry.has(reference):
+            with step(f"pulling {reference}"):
+                buildah.pull(reference)
+        elif not buildah.exists(reference):
             with step(f"building {reference}"):
                 build(names)
         if not registry.has(reference):

@@ -93,6 +93,11 @@ def exists(reference: str) -> bool:
     return True
 
 
+def pull(reference: str) -> None:
+    """Fetch an image from the local registry into the local storage."""
+    buildah("pull", "-q", "--tls-verify=false", *signature_policy(), reference)
+
+
 def push(reference: str) -> None:
     """Push to the local registry. zstd at its fastest level: gzip would take most of the time."""
     compression = ["--compression-format", "zstd", "--compression-level", "1"]

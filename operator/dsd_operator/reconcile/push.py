@@ -90,7 +90,7 @@ class Pusher:
             return None
         self._drop([record])
         known = record.delivery.reported if record.delivery is not None else None
-        # A coroutine of its own, as the pass may end before it.
+        # A task of its own: the pass may end before it.
         task = asyncio.create_task(self.courier.deliver(target, name_of(pod), ip, known), name=name_of(pod))
         record.task, record.target, record.shown = task, target, None
         self._running.add(task)

@@ -1,0 +1,131 @@
+"""Applying children: only what needs it, each on its own."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from dsd_operator.cluster.errors import ApiError, Forbidden, Invalid, Retry
+from dsd_operator.reconcile.apply import Report, apply_all
+from dsd_operator.reconcile.memory import Memory
+from dsd_operator.render.plan import plan
+from tests.unit.resources import CONTEXT, resource
+
+Json = dict[str, Any]
+
+
+class FakeServer:
+    """Stores what is applied, as an API server does: with a uid and our entry in managedFields."""
+
+    def __init__(self) -> None:
+        self.live: dict[str, Json] = {}
+        self.applied: list[str] = []
+        self.refuse: dict[str, ApiError] = {}
+
+    async def apply(self, manifest: Json) -> Json:
+        kind = manifest["kind"]
+        self.applied.append(kind)
+        if kind in self.refuse:
+            raise self.refuse[kind]
+        stored = deepcopy(manifest)
+        entry = {"manager": "dsd-operator", "operation": "Apply", "fieldsV1": {"f:all": {}}}
+        old = self.live.get(kind, {}).get("metadata", {})
+        stored["metadata"] |= {"uid": old.get("uid", f"uid-{len(self.applied)}"), "managedFields": [entry]}
+        self.live[kind] = stored
+        return stored
+
+
+@pytest.fixture
+def server() -> FakeServer:
+    return FakeServer()
+
+
+@pytest.fixture
+def memory() -> Memory:
+    return Memory("uid")
+
+
+async def run(server: FakeServer, memory: Memory, **changes: Any) -> Report:
+    manifests = plan(resource(changes), CONTEXT)
+    return await apply_all(server, manifests, dict(server.live), memory)  # type: ignore[arg-type]
+
+
+ALL = ["ServiceAccount", "ConfigMap", "Service", "Deployment"]
+
+
+async def test_the_second_pass_writes_nothing(server: FakeServer, memory: Memory) -> None:
+    assert [o["kind"] for o in (await run(server, memory)).applied] == ALL
+    assert await run(server, memory) == Report()
+    assert server.applied == ALL
+
+
+async def test_after_a_restart_everything_is_applied_once(server: FakeServer, memory: Memory) -> None:
+    await run(server, memory)
+    fresh = Memory("uid")
+    await run(server, fresh)
+    await run(server, fresh)
+    assert server.applied == ALL * 2
+
+
+async def test_only_the_child_that_changes_is_applied(server: FakeServer, memory: Memory) -> None:
+    await run(server, memory)
+    await run(server, memory, replicas=2)
+    assert server.applied == [*ALL, "Deployment"]
+
+
+async def test_a_field_that_somebody_took_comes_back(server: FakeServer, memory: Memory) -> None:
+    await run(server, memory)
+    server.live["Service"]["metadata"]["managedFields"][0]["fieldsV1"] = {}
+    await run(server, memory)
+    assert server.applied == [*ALL, "Service"]
+
+
+async def test_what_others_add_is_none_of_our_business(server: FakeServer, memory: Memory) -> None:
+    await run(server, memory)
+    deployment = server.live["Deployment"]
+    deployment["spec"]["template"]["metadata"]["annotations"] = {"kubectl.kubernetes.io/restartedAt": "now"}
+    deployment["metadata"]["managedFields"].append({"manager": "kubectl", "operation": "Update", "fieldsV1": {}})
+    deployment["metadata"]["resourceVersion"] = "99"
+    await run(server, memory)
+    assert server.applied == ALL
+
+
+async def test_an_object_that_was_replaced_is_applied(server: FakeServer, memory: Memory) -> None:
+    await run(server, memory)
+    server.live["ConfigMap"]["metadata"]["uid"] = "another"
+    await run(server, memory)
+    assert server.applied == [*ALL, "ConfigMap"]
+
+
+@pytest.mark.parametrize(
+    ("error", "retry", "delay"),
+    [(Invalid(422, "no"), False, 0.0), (Forbidden(403, "no"), True, 0.0), (Retry(429, "no", 9.0), True, 9.0)],
+)
+async def test_one_that_is_refused_holds_up_no_other(
+    server: FakeServer, memory: Memory, error: ApiError, retry: bool, delay: float
+) -> None:
+    server.refuse["ConfigMap"] = error
+    report = await run(server, memory)
+    assert [o["kind"] for o in report.applied] == ["ServiceAccount", "Service", "Deployment"]
+    (failure,) = report.failures
+    assert (failure.kind, failure.name, failure.message, failure.foreign) == ("ConfigMap", "demo", "no", False)
+    assert (report.retry, report.delay) == (retry, delay)
+
+
+async def test_a_foreign_object_is_left_alone(server: FakeServer, memory: Memory) -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "x", "controller": True}
+    server.live["Service"] = {"kind": "Service", "metadata": {"name": "demo", "uid": "f", "ownerReferences": [owner]}}
+    report = await run(server, memory)
+    assert "Service" not in server.applied
+    (failure,) = report.failures
+    assert failure.foreign
+    assert "belongs to Deployment web" in failure.message
+    assert report.retry
+
+
+async def test_a_child_on_its_way_out_is_waited_for(server: FakeServer, memory: Memory) -> None:
+    await run(server, memory)
+    server.live["Deployment"]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    report = await run(server, memory)
+    assert server.applied == ALL
+    assert not report.failures[0].foreign

@@ -1,0 +1,125 @@
+"""Tokens and keys: through rotations, and clocks that go back."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from dsd_operator.cluster.errors import Retry
+from dsd_operator.cluster.keys import REFRESH_SECONDS, Keys
+from dsd_operator.cluster.tokens import LIFETIME_SECONDS, Tokens
+from tests.unit.control.clock import FakeClock
+
+
+class FakeApi:
+    """The API server's token and discovery endpoints."""
+
+    def __init__(self) -> None:
+        self.minted = 0
+        self.granted = LIFETIME_SECONDS
+        self.keys: list[dict[str, str]] = [{"kid": "1"}]
+        self.down = False
+        self.reads = 0
+
+    async def request_token(self, namespace: str, account: str, audience: str, seconds: int) -> dict[str, Any]:
+        assert seconds == LIFETIME_SECONDS
+        await asyncio.sleep(0)
+        self.minted += 1
+        token = f"{namespace}/{account}/{audience}/{self.minted}"
+        return {"status": {"token": token}, "spec": {"expirationSeconds": self.granted}}
+
+    async def issuer(self) -> str:
+        return "https://issuer"
+
+    async def signing_keys(self) -> dict[str, Any]:
+        if self.down:
+            raise Retry(0, "down")
+        self.reads += 1
+        return {"keys": list(self.keys)}
+
+
+@pytest.fixture
+def api() -> FakeApi:
+    return FakeApi()
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def tokens(api: FakeApi, clock: FakeClock) -> Tokens:
+    return Tokens(api, "system", "operator", clock)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def keys(api: FakeApi, clock: FakeClock) -> Keys:
+    return Keys(api, clock)  # type: ignore[arg-type]
+
+
+async def test_a_token_is_kept_for_half_its_life(tokens: Tokens, clock: FakeClock) -> None:
+    first = await tokens.get("a")
+    assert first == "system/operator/a/1"
+    clock.advance(LIFETIME_SECONDS / 2 - 1)
+    assert await tokens.get("a") == first
+    clock.advance(1)
+    assert await tokens.get("a") != first
+
+
+async def test_the_granted_life_counts_and_not_the_asked_one(tokens: Tokens, api: FakeApi, clock: FakeClock) -> None:
+    api.granted = 600
+    first = await tokens.get("a")
+    clock.advance(300)
+    assert await tokens.get("a") != first
+
+
+async def test_audiences_do_not_share(tokens: Tokens) -> None:
+    assert await tokens.get("a") != await tokens.get("b")
+
+
+async def test_many_pods_that_ask_at_once_get_one_token(tokens: Tokens, api: FakeApi) -> None:
+    assert len(set(await asyncio.gather(*(tokens.get("a") for _ in range(10))))) == 1
+    assert api.minted == 1
+
+
+async def test_a_refused_token_is_never_used_again(tokens: Tokens) -> None:
+    first = await tokens.get("a")
+    tokens.drop("a", first)
+    second = await tokens.get("a")
+    assert second != first
+    tokens.drop("a", first)  # a slower pod refuses the first one as well
+    assert await tokens.get("a") == second
+
+
+async def test_keys_are_read_once_and_then_at_intervals(keys: Keys, api: FakeApi, clock: FakeClock) -> None:
+    await asyncio.gather(*(keys.current() for _ in range(5)))
+    assert api.reads == 1
+    clock.advance(REFRESH_SECONDS)
+    await keys.current()
+    assert api.reads == 2
+
+
+async def test_an_old_key_stays_as_long_as_its_tokens_live(keys: Keys, api: FakeApi, clock: FakeClock) -> None:
+    await keys.current()
+    api.keys = [{"kid": "2"}]
+    clock.advance(REFRESH_SECONDS)
+    assert (await keys.current()).jwks == {"keys": [{"kid": "1"}, {"kid": "2"}]}
+    clock.advance(LIFETIME_SECONDS + 1)
+    assert (await keys.current()).jwks == {"keys": [{"kid": "2"}]}
+
+
+async def test_the_order_of_the_answer_changes_nothing(keys: Keys, api: FakeApi) -> None:
+    api.keys = [{"kid": "2"}, {"kid": "1"}]
+    one = await keys.current()
+    api.keys.reverse()
+    assert await keys.current(max_age=0) == one
+
+
+async def test_without_an_answer_the_known_keys_are_still_there(keys: Keys, api: FakeApi) -> None:
+    assert keys.known() is None
+    known = await keys.current()
+    api.down = True
+    with pytest.raises(Retry):
+        await keys.current(max_age=0)
+    assert keys.known() == known

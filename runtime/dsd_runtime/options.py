@@ -74,6 +74,8 @@ def resolve(item: str) -> Option | None:
         return Option((SPELLINGS[name],), given, bool(dot))
     if glued := _glued(item):
         return glued
+    if equals and not dot and not name.startswith("--"):
+        return Option((), given)  # whether argparse takes a short option cut short before = depends on Python's version
     return Option(_abbreviated(name), given, bool(dot))
 
 

@@ -10,7 +10,8 @@ from tools.testbed.kube import Json
 
 _TIMEOUT_SECONDS: Final = 600.0
 _POLL_SECONDS: Final = 0.5
-_PATIENCE_SECONDS: Final = 15.0
+_PATIENCE_SECONDS: Final = 10.0
+_LOG_WIDTH: Final = 110
 
 
 def wait_ready(handle: Handle) -> float:
@@ -22,13 +23,19 @@ def wait_ready(handle: Handle) -> float:
         now = time.monotonic()
         news = [line for kind, line in conditions_of(resource).items() if shown.get(kind) != line]
         if news or now - spoken > _PATIENCE_SECONDS:
-            _tell(now - started, news or ["still waiting"])
+            _tell(now - started, news or [_last_words(handle)])
             shown, spoken = conditions_of(resource), now
         if is_ready(resource):
             return now - started
         if now - started > _TIMEOUT_SECONDS:
             raise ClusterError(f"{handle.namespace}/{handle.name} is not Ready after {_TIMEOUT_SECONDS:.0f} s: {shown}")
         time.sleep(_POLL_SECONDS)
+
+
+def _last_words(handle: Handle) -> str:
+    """What the engine is doing: the last line of its log."""
+    lines = [handle.kube.logs(handle.namespace, pod["metadata"]["name"], "engine", 1) for pod in handle.pods()]
+    return terminal.paint("engine: " + " ".join(lines).strip()[:_LOG_WIDTH], "dim")
 
 
 def _tell(elapsed: float, lines: list[str]) -> None:

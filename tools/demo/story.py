@@ -3,6 +3,7 @@
 import json
 import shlex
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from dsd_runtime.schedule import from_triples, schedule_hash, to_triples
@@ -18,7 +19,7 @@ from tools.testbed.kube import Kube
 from tools.testbed.manifests import ranges_of
 
 _CHAPTERS: Final = 8
-_QUESTION: Final = "Explain in two sentences what speculative decoding is."
+_QUESTION: Final = "What is the capital of France, and what is it known for?"
 CONCURRENCY: Final = 4
 _REQUESTS: Final = 12
 _CHANGE_SECONDS: Final = 120.0
@@ -36,7 +37,7 @@ def up() -> None:
         model = chat.model_name(url)
         _talk(url, model)
         before = _load(5, "A little load, and what each K earned", url, model)
-        _change(handle, url)
+        _change(handle, url, model)
         after = _load(7, "The same load under the new schedule", url, model)
     _compare(before, after)
     _farewell(model)
@@ -89,16 +90,14 @@ def _load(chapter: int, title: str, url: str, model: str) -> earnings.Reading:
     return grown
 
 
-def _change(handle: Handle, url: str) -> None:
-    terminal.heading(6, _CHAPTERS, "Change the schedule, in place")
+def _change(handle: Handle, url: str, model: str) -> None:
+    terminal.heading(6, _CHAPTERS, "Change the schedule in place, while requests run")
     engine, pod = Engine(url), identity(handle.pod())
     terminal.result(f"in use: {_describe(engine)}")
-    patch = json.dumps({"spec": {"schedule": ranges_of(NEW_SCHEDULE)}})
-    started = time.monotonic()
-    kubectl("patch", "dsd", RESOURCE, "--namespace", NAMESPACE, "--type", "merge", "--patch", patch)
-    patched = time.monotonic()
-    _wait_in_use(engine)
-    took, of_kubectl = time.monotonic() - started, patched - started
+    with ThreadPoolExecutor(1) as background:
+        load = background.submit(chat.load, url, model, CONCURRENCY, _REQUESTS)
+        took, of_kubectl = _patch(engine)
+        load.result()
     handle.wait_applied(NEW_SCHEDULE)
     terminal.result(f"in use: {_describe(engine)}")
     text = f"In use {took * 1000:.0f} ms after kubectl was started, of which kubectl took {of_kubectl * 1000:.0f} ms."
@@ -107,7 +106,17 @@ def _change(handle: Handle, url: str) -> None:
     now = identity(handle.pod())
     if now != pod:
         raise ClusterError(f"the pod changed: {pod} before, {now} after")
-    terminal.result(f"Same pod: UID {now[0]}, {now[1]} restarts.")
+    terminal.result(f"Same pod: UID {now[0]}, {now[1]} restarts. The {_REQUESTS} chats that ran meanwhile ended well.")
+
+
+def _patch(engine: Engine) -> tuple[float, float]:
+    """Change the schedule by kubectl; returns the seconds until the engine used it, and those that kubectl took."""
+    patch = json.dumps({"spec": {"schedule": ranges_of(NEW_SCHEDULE)}})
+    started = time.monotonic()
+    kubectl("patch", "dsd", RESOURCE, "--namespace", NAMESPACE, "--type", "merge", "--patch", patch)
+    patched = time.monotonic()
+    _wait_in_use(engine)
+    return time.monotonic() - started, patched - started
 
 
 def _describe(engine: Engine) -> str:
@@ -131,6 +140,7 @@ def _compare(before: earnings.Reading, after: earnings.Reading) -> None:
     terminal.heading(8, _CHAPTERS, "Before and after")
     ks = [sorted(reading.counters["dsd_steps_total"], key=int) for reading in (before, after)]
     terminal.result(f"K verified before: {', '.join(ks[0])}; after: {', '.join(ks[1])}. No restart, no lost request.")
+    terminal.result("K=0 are steps with nothing to verify yet: a prompt, or the first step after one.")
 
 
 def _farewell(model: str) -> None:

@@ -6,7 +6,7 @@ benchmarks use it; `tiny` makes the random models of the tests.
 """
 
 import json
-import shutil
+import os
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -16,43 +16,56 @@ from typing import Any, Final
 
 from tools.cluster import uv
 from tools.cluster.console import step
+from tools.cluster.locks import locked
 from tools.cluster.paths import REPOSITORY, cache_root
 from tools.venv import digest
 
 NAME: Final = "SmolLM2-135M-Instruct"
 LOCK: Final = REPOSITORY / "requirements" / "demo-model.txt"
 GGUF: Final = f"{NAME}.Q4_1.gguf"
+_KEY: Final = ".made-from"
+"""A file in the converted model: the hash of what it was made from."""
 
 
 def directory() -> Path:
-    """Where the converted model lies, or will lie. The parent is what a volume mounts at /models."""
-    return cache_root() / "models" / f"smollm2-{digest([LOCK, Path(__file__)])}" / NAME
+    """Where the converted model lies, or will lie. The parent is what a volume mounts at /models, so it never moves."""
+    return cache_root() / "models" / "smollm2" / NAME
 
 
 def ensure() -> Path:
-    """The directory of the converted model; converts it first where that has not been done."""
-    target = directory()
-    if target.exists():
-        return target
+    """The directory of the converted model; converts it first where that has not been done, or was by other code."""
+    target, key = directory(), digest([LOCK, Path(__file__)])
+    with locked(target.with_suffix(".lock"), "converting the model"):
+        if not _is_current(target, key):
+            _make(target, key)
+    return target
+
+
+def _is_current(target: Path, key: str) -> bool:
+    marker = target / _KEY
+    return marker.exists() and marker.read_text() == key
+
+
+def _make(target: Path, key: str) -> None:
     with _staging(target) as staged, tempfile.TemporaryDirectory() as downloads:
         with step(f"getting {NAME} (93 MB)"):
             source = _download(Path(downloads))
         with step(f"converting {NAME} to bfloat16 safetensors"):
             _convert(source, staged)
-    return target
+        (staged / _KEY).write_text(key)
 
 
 @contextmanager
 def _staging(target: Path) -> Iterator[Path]:
-    """A directory that becomes `target` when the body succeeds, and never half-way."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    staged = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    try:
+    """A directory that takes the place of `target` when the body succeeds, and never half-way."""
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as temporary:
+        staged = Path(temporary) / "new"
+        staged.mkdir()
         yield staged
         _make_readable(staged)
+        if target.exists():
+            target.rename(Path(temporary) / "old")
         staged.rename(target)
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
 
 
 def _make_readable(directory: Path) -> None:
@@ -70,6 +83,7 @@ def _download(directory: Path) -> Path:
 
 
 def _convert(source: Path, target: Path) -> None:
+    os.environ["TQDM_DISABLE"] = "1"  # read at import
     import torch
     import transformers
     from transformers.utils import logging

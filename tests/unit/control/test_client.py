@@ -1,5 +1,6 @@
 """The Kubernetes client's wrapper, against a small HTTP server that says what an API server would."""
 
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,7 @@ def kubeconfig(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture
 async def client(kubeconfig: Path) -> AsyncIterator[Client]:
-    assert kubeconfig.exists()
+    assert os.environ["KUBECONFIG"] == str(kubeconfig)
     counted: list[tuple[str, int]] = []
     made = Client(lambda verb, code: counted.append((verb, code)))
     await made.open()

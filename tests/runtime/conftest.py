@@ -12,8 +12,8 @@ import pytest
 from tests.runtime import tokens
 from tests.runtime.examples import OWNER
 from tests.runtime.server import API_KEY, Server
-from tools.models import tiny
 from tools.cluster.paths import cache_root
+from tools.models import tiny
 
 Triples = list[tuple[int, int, int]]
 

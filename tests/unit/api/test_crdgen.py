@@ -1,5 +1,6 @@
 """From models to a structural schema."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -84,6 +85,21 @@ def test_messages_are_short_single_lines() -> None:
     rules = [rule for s in _everywhere(root) for rule in s.get("x-kubernetes-validations", ())]
     assert rules
     assert all("\n" not in rule["message"] and 10 < len(rule["message"]) < 300 for rule in rules)
+
+
+FUNCTIONS_OF_1_29 = {
+    "has", "size", "string", "type", "all", "exists", "filter", "map", "matches", "startsWith", "contains",
+    "lowerAscii", "isSorted", "isQuantity", "quantity", "isInteger",
+}  # fmt: skip
+"""Those of them that we use. Quantities came with 1.28, messageExpression with 1.27, fieldPath with 1.28."""
+
+
+def test_rules_use_functions_of_kubernetes_1_29_only() -> None:
+    root = crdgen.crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    rules = [rule for s in _everywhere(root) for rule in s.get("x-kubernetes-validations", ())]
+    code = " ".join(rule["rule"] + " " + rule.get("messageExpression", "") for rule in rules)
+    without_literals = re.sub(r'''r""".*?"""|"(?:[^"\\]|\\.)*"|'[^']*\'''', "", code)
+    assert set(re.findall(r"([A-Za-z_]+)\(", without_literals)) - {"in"} <= FUNCTIONS_OF_1_29
 
 
 def test_subresources_and_names() -> None:

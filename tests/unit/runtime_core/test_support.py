@@ -20,6 +20,7 @@ from dsd_runtime.support import (
 )
 from dsd_runtime.vllm_options import METHODS, MTP_ALIASES
 from tests.unit.runtime_core import vllm_source
+from tools import generate_methods
 
 RUNNERS = st.sampled_from(MODEL_RUNNERS)
 SWITCHES = st.fixed_dictionaries(
@@ -133,6 +134,10 @@ def test_prepared_tokens_are_the_default_as_far_as_allowed() -> None:
     assert prepared_tokens(judge("eagle", "V1", 7), 7) == (0, 1, 4, 7)
     assert prepared_tokens(judge("suffix", "V1", 7), 7) == (7,)
     assert prepared_tokens(Verdict((), False), 7) == ()
+
+
+def test_reference_page_fits_the_table() -> None:
+    assert generate_methods.TARGET.read_text() == generate_methods.render()
 
 
 def _strings(node: ast.AST) -> Iterator[str]:

@@ -162,6 +162,7 @@ def start_ranges(config: Any, envelope: Envelope) -> Ranges:
     """
     table = config.speculative_config.num_speculative_tokens_per_batch_size
     if table and not resolved.has_superset(config):
-        return from_triples(table)
+        # As vLLM reads it: in any order, and clamped to the maximum.
+        return from_triples((start, end, min(k, envelope.num_speculative_tokens)) for start, end, k in sorted(table))
     largest = max(envelope.allowed_tokens)
     return (ScheduleRange(start_batch_size=1, end_batch_size=envelope.max_num_seqs, num_speculative_tokens=largest),)

@@ -95,6 +95,8 @@ class StepMetrics:
 
     def _observe_positions(self, step: StepOutcome) -> None:
         for position, drafted in enumerate(step.draft_tokens_per_pos):
+            if not drafted:
+                break
             draft, accept = self._position(position)
             draft.inc(drafted)
             if accepted := step.accepted_tokens_per_pos[position]:

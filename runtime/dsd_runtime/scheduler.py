@@ -7,7 +7,9 @@ logged once and switches the mixin off, and vLLM's own start-up table decides fr
 import logging
 import time
 from collections import deque
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from dsd_runtime import resolved
@@ -19,14 +21,18 @@ logger = logging.getLogger("vllm.dsd.scheduler")
 
 @dataclass(slots=True)
 class PendingStep:
-    """A scheduled step whose output has not come back; `drafts` holds (drafted, accepted) of each request."""
+    """A scheduled step whose output has not come back.
+
+    `drafted[n]` counts the requests that verified n draft tokens, `accepted[n]` those that accepted n.
+    """
 
     output: Any
     batch_size: int
     chosen: int
     verified: int
     decode_only: bool
-    drafts: list[tuple[int, int]] = field(default_factory=list)
+    drafted: list[int]
+    accepted: list[int]
 
 
 class StepRecorder:
@@ -55,7 +61,8 @@ class StepRecorder:
         output.num_spec_tokens_to_schedule = chosen
         decoding, decode_only = phases(output, self._maximum)
         verified = self._chosen_before if decoding else 0
-        self._pending.append(PendingStep(output, batch_size, chosen, verified, decode_only))
+        counts = [0] * (self._maximum + 1)
+        self._pending.append(PendingStep(output, batch_size, chosen, verified, decode_only, counts, counts.copy()))
         self._chosen_before = chosen
 
     def begin(self, output: Any) -> None:
@@ -68,17 +75,22 @@ class StepRecorder:
     def drafts(self, drafted: int, accepted: int) -> None:
         """One request of the current step verified `drafted` tokens."""
         if self._current is not None:
-            self._current.drafts.append((drafted, accepted))
+            self._current.drafted[drafted] += 1
+            self._current.accepted[accepted] += 1
 
-    def finished(self, emitted_tokens: int, idle: bool) -> None:
-        """The current step's output is processed; `idle`: no request is left."""
+    def finished(self, outputs: Mapping[int, Any], busy: Callable[[], bool]) -> None:
+        """The current step's output is processed: `outputs` goes to the clients, `busy` says whether requests are left.
+
+        What follows an idle time has no price: that step's duration holds the waiting for a request.
+        """
         now, ended = time.perf_counter(), self._ended
-        self._ended = None if idle else now
+        self._ended = now if busy() else None
         step, self._current = self._current, None
         if step is None:
             return
         priced = ended is not None and step.decode_only and step.chosen == step.verified
-        self.runtime.observe(outcome(step, now - ended if priced and ended is not None else None, emitted_tokens))
+        emitted = sum(len(o.new_token_ids) for batch in outputs.values() for o in batch.outputs)
+        self.runtime.observe(outcome(step, now - ended if priced and ended is not None else None, emitted))
 
 
 def phases(output: Any, maximum: int) -> tuple[bool, bool]:
@@ -99,18 +111,24 @@ def phases(output: Any, maximum: int) -> tuple[bool, bool]:
 
 def outcome(step: PendingStep, seconds: float | None, emitted_tokens: int) -> StepOutcome:
     """Sum up one step."""
-    depth = max((drafted for drafted, _ in step.drafts), default=0)
+    drafted, accepted = by_position(step.drafted), by_position(step.accepted)
     return StepOutcome(
         batch_size=step.batch_size,
         chosen=step.chosen,
         verified=step.verified,
         seconds=seconds,
         emitted_tokens=emitted_tokens,
-        draft_tokens=sum(drafted for drafted, _ in step.drafts),
-        accepted_tokens=sum(accepted for _, accepted in step.drafts),
-        draft_tokens_per_pos=tuple(sum(d > i for d, _ in step.drafts) for i in range(depth)),
-        accepted_tokens_per_pos=tuple(sum(a > i for _, a in step.drafts) for i in range(depth)),
+        draft_tokens=sum(drafted),
+        accepted_tokens=sum(accepted),
+        draft_tokens_per_pos=drafted,
+        accepted_tokens_per_pos=accepted,
     )
+
+
+def by_position(counts: Sequence[int]) -> tuple[int, ...]:
+    """From how many requests had n tokens to how many had one at each position."""
+    reached = list(accumulate(reversed(counts[1:])))
+    return tuple(reversed(reached))
 
 
 class DsdSchedulerMixin:
@@ -138,16 +156,16 @@ class DsdSchedulerMixin:
             self.dynamic_sd_lookup = [max(recorder.runtime.envelope.allowed_tokens)] * size
         return recorder
 
-    def _switch_off(self, error: Exception) -> None:
-        logger.error("the DSD plugin failed and is off until a restart; vLLM's own table decides", exc_info=error)
-        self.dsd = None
+    def _safely(self, action: Callable[..., None], *arguments: Any) -> None:
+        try:
+            action(*arguments)
+        except Exception:
+            logger.exception("the DSD plugin failed and is off until a restart; vLLM's own table decides")
+            self.dsd = None
 
     def _update_after_schedule(self, scheduler_output: Any) -> None:
         if self.dsd is not None:
-            try:
-                self.dsd.scheduled(scheduler_output)
-            except Exception as error:
-                self._switch_off(error)
+            self._safely(self.dsd.scheduled, scheduler_output)
         super()._update_after_schedule(scheduler_output)  # type: ignore[misc]
 
     def make_spec_decoding_stats(
@@ -161,7 +179,7 @@ class DsdSchedulerMixin:
         """vLLM calls this once for each request that had drafts; the counts here are vLLM's own, to the token."""
         if self.dsd is not None and num_draft_tokens:
             invalid = (num_invalid_spec_tokens or {}).get(request_id, 0)
-            self.dsd.drafts(num_draft_tokens - invalid, num_accepted_tokens)
+            self._safely(self.dsd.drafts, num_draft_tokens - invalid, num_accepted_tokens)
         return super().make_spec_decoding_stats(  # type: ignore[misc]
             spec_decoding_stats, num_draft_tokens, num_accepted_tokens, num_invalid_spec_tokens, request_id
         )
@@ -169,14 +187,10 @@ class DsdSchedulerMixin:
     def update_from_output(self, scheduler_output: Any, model_runner_output: Any) -> Any:
         """Process the model's output, then count the step."""
         if self.dsd is not None:
-            self.dsd.begin(scheduler_output)
+            self._safely(self.dsd.begin, scheduler_output)
         outputs = super().update_from_output(scheduler_output, model_runner_output)  # type: ignore[misc]
         if self.dsd is not None:
-            try:
-                emitted = sum(len(o.new_token_ids) for batch in outputs.values() for o in batch.outputs)
-                self.dsd.finished(emitted, idle=not self.has_unfinished_requests())  # type: ignore[attr-defined]
-            except Exception as error:
-                self._switch_off(error)
+            self._safely(self.dsd.finished, outputs, self.has_unfinished_requests)  # type: ignore[attr-defined]
         return outputs
 
 

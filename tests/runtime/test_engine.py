@@ -117,26 +117,38 @@ def test_k_depends_on_the_batch_size(engine: Engine) -> None:
     assert moved["0"] > 5 * (sum(moved.values()) - moved["0"])
 
 
+PAIRS = {
+    "dsd_draft_tokens_total": "vllm:spec_decode_num_draft_tokens_total",
+    "dsd_accepted_tokens_total": "vllm:spec_decode_num_accepted_tokens_total",
+    "dsd_emitted_tokens_total": "vllm:generation_tokens_total",
+}
+"""Our series, and vLLM's that has the same sum."""
+
+
 def test_totals_equal_those_of_vllm(engine: Engine) -> None:
     engine.swap([(1, 4, 4), (5, 64, 2)])
+    total = engine.server.total
+    before = {name: total(name) for pair in PAIRS.items() for name in pair}
     complete_all(engine)
 
-    def pairs() -> dict[str, tuple[float, float]]:
-        total = engine.server.total
-        return {
-            "drafts": (total("dsd_draft_tokens_total"), total("vllm:spec_decode_num_draft_tokens_total")),
-            "accepted": (total("dsd_accepted_tokens_total"), total("vllm:spec_decode_num_accepted_tokens_total")),
-            "emitted": (total("dsd_emitted_tokens_total"), total("vllm:generation_tokens_total")),
-        }
+    def gains() -> dict[str, tuple[float, float]]:
+        return {ours: (total(ours) - before[ours], total(vllm) - before[vllm]) for ours, vllm in PAIRS.items()}
 
     # vLLM counts in the API server, a moment after the engine core.
-    wait_until("equal totals", lambda: all(ours == theirs for ours, theirs in pairs().values()))
-    assert all(ours > 0 for ours, _ in pairs().values())
-    for position in range(4):
-        ours = engine.server.total("dsd_accepted_tokens_per_pos_total", position=str(position))
-        theirs = engine.server.total("vllm:spec_decode_num_accepted_tokens_per_pos_total", position=str(position))
-        assert ours == theirs
-    assert engine.server.total("dsd_draft_tokens_per_pos_total") == pairs()["drafts"][0]
+    wait_until("equal totals", lambda: all(ours == theirs for ours, theirs in gains().values()))
+    assert all(ours > 0 for ours, _ in gains().values())
+
+
+def test_positions_equal_those_of_vllm(engine: Engine) -> None:
+    engine.swap([(1, 64, 4)])
+    complete_all(engine)
+    series = "dsd_accepted_tokens_per_pos_total", "vllm:spec_decode_num_accepted_tokens_per_pos_total"
+
+    def pairs() -> list[list[float]]:
+        return [[engine.server.total(name, position=str(i)) for name in series] for i in range(4)]
+
+    wait_until("equal positions", lambda: all(ours == theirs for ours, theirs in pairs()))
+    assert engine.server.total("dsd_draft_tokens_per_pos_total") == engine.server.total("dsd_draft_tokens_total")
 
 
 def test_series_carry_the_labels_of_vllm(engine: Engine) -> None:

@@ -50,13 +50,18 @@ def output(prefill: int = 0, decode: int = 0, resumed: int = 0, tokens: int = 1)
     )
 
 
+def handed_out(tokens: int) -> Any:
+    """What update_from_output returns when one client gets so many tokens."""
+    return {0: SimpleNamespace(outputs=[SimpleNamespace(new_token_ids=[1] * tokens)])}
+
+
 def run(recorder: StepRecorder, step: Any, drafts: list[tuple[int, int]] | None = None, idle: bool = False) -> None:
     """Schedule and finish one step."""
     recorder.scheduled(step)
     recorder.begin(step)
     for drafted, accepted in drafts or []:
         recorder.drafts(drafted, accepted)
-    recorder.finished(7, idle)
+    recorder.finished(handed_out(7), lambda: not idle)
 
 
 def new(*triples: tuple[int, int, int]) -> tuple[StepRecorder, Runtime]:
@@ -113,8 +118,8 @@ def test_drafts_by_position() -> None:
     run(recorder, output(decode=3), [(3, 2), (2, 0), (3, 3)])
     (step,) = runtime.seen
     assert (step.draft_tokens, step.accepted_tokens, step.emitted_tokens) == (8, 5, 7)
-    assert step.draft_tokens_per_pos == (3, 3, 2)
-    assert step.accepted_tokens_per_pos == (2, 2, 1)
+    assert step.draft_tokens_per_pos == (3, 3, 2, 0)
+    assert step.accepted_tokens_per_pos == (2, 2, 1, 0)
 
 
 def test_steps_in_flight_are_matched_to_their_outputs() -> None:
@@ -125,7 +130,7 @@ def test_steps_in_flight_are_matched_to_their_outputs() -> None:
         recorder.scheduled(step)
     for step in (steps[0], steps[2]):
         recorder.begin(step)
-        recorder.finished(1, idle=False)
+        recorder.finished(handed_out(1), lambda: True)
     assert [(s.batch_size, s.chosen, s.verified) for s in runtime.seen] == [(1, 3, 0), (3, 0, 2)]
 
 
@@ -145,6 +150,10 @@ class Base:
     def _update_after_schedule(self, scheduler_output: Any) -> None:
         self.scheduled.append(scheduler_output.num_spec_tokens_to_schedule)
 
+    def update_from_output(self, *arguments: Any) -> Any:
+        """Hand back what came in."""
+        return arguments
+
 
 def test_failure_of_ours_leaves_the_engine_with_vllms_own_table() -> None:
     engine: Any = derive(Base)()
@@ -155,6 +164,14 @@ def test_failure_of_ours_leaves_the_engine_with_vllms_own_table() -> None:
     engine._update_after_schedule(output(decode=1))
     engine._update_after_schedule(output(decode=1))
     assert engine.scheduled == [1, 4, 4]
+    assert engine.dsd is None
+
+
+def test_failure_while_counting_leaves_the_outputs_alone() -> None:
+    engine: Any = derive(Base)()
+    engine.dsd, _ = new((1, 16, 1))
+    engine.dsd.begin = engine.dsd.finished = None
+    assert engine.update_from_output("step", "output") == ("step", "output")
     assert engine.dsd is None
 
 

@@ -18,9 +18,15 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"dsd-operator: the environment is not complete (see --help):\n{error}", file=sys.stderr)
         return 2
     logs.configure(settings.log_format, settings.log_level)
-    from dsd_operator.app import run  # late: --help and mistakes answer at once, without loading two clients
+    # Late: --help and mistakes answer at once, without loading two clients.
+    from dsd_operator.app import run
+    from dsd_operator.cluster.connection import NoConfiguration
 
-    asyncio.run(run(settings))
+    try:
+        asyncio.run(run(settings))
+    except NoConfiguration as error:
+        print(f"dsd-operator: {error}", file=sys.stderr)
+        return 2
     return 0
 
 

@@ -12,10 +12,9 @@ from urllib.parse import urlencode
 
 from kubernetes.aio import client as kube_client
 from kubernetes.aio.client import rest
-from kubernetes.aio.config import ConfigException
 
 from dsd_operator.cluster import resources
-from dsd_operator.cluster.connection import load_configuration
+from dsd_operator.cluster.connection import NoConfiguration, load_configuration
 from dsd_operator.cluster.errors import Gone, from_response, unreachable
 from dsd_operator.cluster.resources import Resource
 
@@ -48,7 +47,7 @@ class Client:
         self._login = asyncio.Lock()
 
     async def open(self) -> None:
-        """Read address and credentials; the library's own exceptions where there are none."""
+        """Read address and credentials; raises NoConfiguration."""
         self._api = _pool(await load_configuration())
 
     async def close(self) -> None:
@@ -154,8 +153,8 @@ class Client:
             _log.info("The API server refused the credentials; reading them anew")
             try:
                 configuration = await load_configuration()
-            except (OSError, ValueError, ConfigException) as error:
-                _log.warning("Cannot read new credentials: %s", error)
+            except NoConfiguration as error:
+                _log.warning("No new credentials: %s", error)
                 return False
             self._api = _pool(configuration)
             # Requests in flight on the old pool end by themselves; closing it under them would fail them.

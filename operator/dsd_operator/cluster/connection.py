@@ -9,6 +9,7 @@ from typing import Any
 
 from kubernetes.aio import client as kube_client
 from kubernetes.aio import config as kube_config
+from kubernetes.aio.config import ConfigException
 
 
 @dataclass(frozen=True)
@@ -26,26 +27,35 @@ class Connection:
     trust_env: bool
 
 
+class NoConfiguration(Exception):  # noqa: N818 - says what there is: none
+    """There is no usable service account or kubeconfig; the text says what was tried."""
+
+
 def in_cluster() -> bool:
     """Whether this process runs in a pod."""
     return bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
 
 
 async def load_configuration() -> Any:
-    """The Kubernetes client's configuration, read anew; its own exceptions if there is none.
+    """The Kubernetes client's configuration, read anew; raises NoConfiguration.
 
     Inside the cluster no proxy is used: NO_PROXY often names networks, which Python's clients do not understand, and a
     bearer token would go to whoever runs the proxy. The library's reload of the token file follows the wall clock,
     which may go back; `client` loads everything anew after a 401 instead.
     """
     configuration = kube_client.Configuration()
-    if in_cluster():
-        kube_config.load_incluster_config(configuration)
-        configuration.client_session_kwargs = {"trust_env": False}
-    else:
-        await kube_config.load_kube_config(
-            config_file=os.environ.get("KUBECONFIG") or None, client_configuration=configuration, persist_config=False
-        )
+    file = os.environ.get("KUBECONFIG") or None
+    try:
+        if in_cluster():
+            kube_config.load_incluster_config(configuration)
+            configuration.client_session_kwargs = {"trust_env": False}
+        else:
+            await kube_config.load_kube_config(
+                config_file=file, client_configuration=configuration, persist_config=False
+            )
+    except (ConfigException, OSError, ValueError) as error:
+        source = "the pod's service account" if in_cluster() else file or "~/.kube/config"
+        raise NoConfiguration(f"cannot read the address of the API server from {source}: {error}") from error
     return configuration
 
 

@@ -52,14 +52,6 @@ class Backoff:
         return plain * (1 + self.jitter * (2 * spread - 1))
 
 
-@dataclass(frozen=True)
-class Item:
-    """A key to reconcile, and when it was first asked for (the clock's seconds)."""
-
-    key: Key
-    since: float
-
-
 @dataclass
 class WorkQueue:
     """A de-duplicating queue of keys with delayed adds and a backoff for each key."""
@@ -67,7 +59,8 @@ class WorkQueue:
     clock: Clock
     backoff: Backoff = field(default_factory=Backoff)
     spread: Callable[[], float] = random.random
-    _waiting: dict[Key, float] = field(default_factory=dict)
+    _waiting: dict[Key, None] = field(default_factory=dict)
+    """In the order in which they came."""
     _running: set[Key] = field(default_factory=set)
     _timers: dict[Key, Timer] = field(default_factory=dict)
     _failures: dict[Key, int] = field(default_factory=dict)
@@ -76,7 +69,7 @@ class WorkQueue:
     def add(self, key: Key) -> None:
         """Ask for a pass now, whatever backoff the key is in. Cannot fail."""
         self._cancel(key)
-        self._waiting.setdefault(key, self.clock.time())
+        self._waiting[key] = None
         self._wake.set()
 
     def add_after(self, key: Key, delay: float) -> None:
@@ -103,14 +96,14 @@ class WorkQueue:
         self._cancel(key)
         self._failures.pop(key, None)
 
-    async def get(self) -> Item:
+    async def get(self) -> Key:
         """The key that waits longest, for this caller alone until `done`."""
         while True:
-            for key, since in self._waiting.items():
+            for key in self._waiting:
                 if key not in self._running:
                     del self._waiting[key]
                     self._running.add(key)
-                    return Item(key, since)
+                    return key
             self._wake.clear()
             await self._wake.wait()
 

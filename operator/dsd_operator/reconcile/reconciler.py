@@ -23,7 +23,7 @@ from dsd_operator.reconcile.delivery import Target
 from dsd_operator.reconcile.events import Recorder
 from dsd_operator.reconcile.memory import Memory
 from dsd_operator.reconcile.push import Pusher
-from dsd_operator.reconcile.queue import Item, Key
+from dsd_operator.reconcile.queue import Key
 from dsd_operator.reconcile.watches import Watches
 from dsd_operator.render.config_map import read
 from dsd_operator.render.context import RenderContext
@@ -83,12 +83,12 @@ class Reconciler:
     """Monotonic seconds."""
     _memories: dict[Key, Memory] = field(default_factory=dict)
 
-    async def reconcile(self, item: Item) -> Done:
+    async def reconcile(self, key: Key) -> Done:
         """Bring the cluster and the pods to what the resource says; raises ApiError if they cannot even be read."""
-        found = await look(self.client, *item.key)
-        body = await self.client.get(resources.DSD_DEPLOYMENT, *item.key)
+        found = await look(self.client, *key)
+        body = await self.client.get(resources.DSD_DEPLOYMENT, *key)
         if body is None:
-            self._forget(item.key)
+            self._forget(key)
             return Done(gone=True)
         self.watches.read(body)
         if body["metadata"].get("deletionTimestamp"):
@@ -98,8 +98,8 @@ class Reconciler:
         except InvalidResource as error:
             await self._publish(body, unreadable(body, error.problems, self._timestamp()))
             return Done()
-        memory = self._memory(item.key, resource)
-        work = await self._work(item, resource, found.of(resource), memory)
+        memory = self._memory(key, resource)
+        work = await self._work(key, resource, found.of(resource), memory)
         for child in (work.snapshot.observed.deployment, work.snapshot.observed.config_map):
             self.watches.read(child)
         outcome = work.outcome(problems(resource))
@@ -107,25 +107,29 @@ class Reconciler:
         retry = work.children.retry or work.pods.retry
         return Done(retry=retry, delay=work.children.delay)
 
-    async def _work(self, item: Item, resource: DSDDeployment, snapshot: Snapshot, memory: Memory) -> _Work:
+    async def _work(self, key: Key, resource: DSDDeployment, snapshot: Snapshot, memory: Memory) -> _Work:
         if schedule_problems(resource):
-            return await self._without_schedule(item.key, resource, snapshot, memory)
+            return await self._without_schedule(key, resource, snapshot, memory)
         children, overtaken = apply.Report(), _reported(memory)
         for _ in range(_ROUNDS):
             revision = self._revision(resource, snapshot, overtaken, memory)
-            target = Target(item.key, audience(item.key), revision, resource.spec.schedule)
-            self._note_change(item, target, memory)
-            manifests = plan(resource, await self._context(item.key, snapshot, revision))
+            target = Target(key, audience(key), revision, resource.spec.schedule)
+            self._note_change(resource, target, memory)
+            manifests = plan(resource, await self._context(key, snapshot, revision))
             applied, pods = await asyncio.gather(
                 apply.apply_all(self.client, manifests, snapshot.live, memory),
-                self.pusher.push(target, snapshot.observed.pods, memory),
+                self._push(target, snapshot, memory),
             )
             children, snapshot = children + applied, snapshot.with_applied(applied.applied)
             if not pods.overtaken:
                 break
             overtaken = pods.overtaken
-        self._measure(pods.results, memory)
         return _Work(snapshot, revision, target.hash, children, pods)
+
+    async def _push(self, target: Target, snapshot: Snapshot, memory: Memory) -> push.Report:
+        report = await self.pusher.push(target, snapshot.observed.pods, memory)
+        self._measure(report.results, memory)  # now, not when the children are applied as well
+        return report
 
     async def _without_schedule(self, key: Key, resource: DSDDeployment, snapshot: Snapshot, memory: Memory) -> _Work:
         """The schedule itself cannot be used: the plan leaves out what needs it, and pods keep what they have."""
@@ -157,9 +161,9 @@ class Reconciler:
             await self.recorder.post(body, transitions(old, status))
         self.metrics.set_status(meta["namespace"], meta["name"], status)
 
-    def _note_change(self, item: Item, target: Target, memory: Memory) -> None:
+    def _note_change(self, resource: DSDDeployment, target: Target, memory: Memory) -> None:
         if memory.wanted_hash not in (None, target.hash):
-            memory.changed_at = item.since
+            memory.changed_at = self.watches.since(*target.key, resource.metadata.generation)
         memory.wanted_hash = target.hash
 
     def _measure(self, results: Sequence[PushResult], memory: Memory) -> None:

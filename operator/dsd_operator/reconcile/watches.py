@@ -8,11 +8,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from dsd_operator.api.constants import KIND
+
 GRACE_SECONDS: Final = 180.0
 """More than kopf takes to give up a silent stream (70 s) and to list anew."""
 
 Reference = tuple[str, str, str]
 """Kind, namespace, name."""
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """The latest version that a watch brought, and since when its generation is the same."""
+
+    version: str
+    generation: int
+    since: float
 
 
 @dataclass
@@ -21,13 +32,15 @@ class Watches:
 
     clock: Callable[[], float]
     """Monotonic seconds."""
-    _shown: dict[Reference, str] = field(default_factory=dict)
+    _shown: dict[Reference, _Shown] = field(default_factory=dict)
     _expected: dict[Reference, float] = field(default_factory=dict)
 
     def shown(self, thing: Mapping[str, Any]) -> None:
         """A watch brought this object: whatever was expected of it has come, or is about to."""
-        reference = _reference(thing)
-        self._shown[reference] = thing["metadata"].get("resourceVersion", "")
+        reference, meta = _reference(thing), thing["metadata"]
+        last, generation = self._shown.get(reference), int(meta.get("generation", 0))
+        since = last.since if last is not None and last.generation == generation else self.clock()
+        self._shown[reference] = _Shown(meta.get("resourceVersion", ""), generation, since)
         self._expected.pop(reference, None)
 
     def gone(self, thing: Mapping[str, Any]) -> None:
@@ -40,8 +53,14 @@ class Watches:
         if thing is None:
             return
         reference = _reference(thing)
-        if self._shown.get(reference) != thing["metadata"]["resourceVersion"]:
+        shown = self._shown.get(reference)
+        if shown is None or shown.version != thing["metadata"]["resourceVersion"]:
             self._expected.setdefault(reference, self.clock() + GRACE_SECONDS)
+
+    def since(self, namespace: str, name: str, generation: int) -> float:
+        """When the watch first showed this generation of a resource; now, if a pass was faster than the watch."""
+        shown = self._shown.get((KIND, namespace, name))
+        return shown.since if shown is not None and shown.generation == generation else self.clock()
 
     def forget(self, namespace: str, name: str) -> None:
         """The objects of this name are gone, and a pass saw that."""

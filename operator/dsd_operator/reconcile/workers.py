@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from dsd_operator.cluster.errors import ApiError, Gone, Retry
 from dsd_operator.logs import about
 from dsd_operator.metrics import Metrics
-from dsd_operator.reconcile.queue import Item, Key, WorkQueue
+from dsd_operator.reconcile.queue import Key, WorkQueue
 from dsd_operator.reconcile.reconciler import Done, Reconciler
 from dsd_operator.reconcile.wakeups import Wakeups
 
@@ -41,20 +41,20 @@ class Workers:
 
     async def _work(self) -> None:
         while True:
-            item = await self.queue.get()
-            self._started[item.key] = started = self.clock()
+            key = await self.queue.get()
+            self._started[key] = started = self.clock()
             try:
-                with about(*item.key):
-                    self._settle(item, await self._pass(item))
+                with about(*key):
+                    self._settle(key, await self._pass(key))
             finally:
-                del self._started[item.key]
-                self.queue.done(item.key)
+                del self._started[key]
+                self.queue.done(key)
                 self.metrics.reconcile_duration_seconds.observe(self.clock() - started)
-                self.finished(item.key)
+                self.finished(key)
 
-    async def _pass(self, item: Item) -> Done | Exception:
+    async def _pass(self, key: Key) -> Done | Exception:
         try:
-            return await self.reconciler.reconcile(item)
+            return await self.reconciler.reconcile(key)
         except Gone as error:
             _log.debug("Gone in the middle of a pass: %s", error.message)
             return error
@@ -65,16 +65,16 @@ class Workers:
             _log.exception("The pass failed in a way that nobody foresaw; this is a fault of the operator")
             return error
 
-    def _settle(self, item: Item, end: Done | Exception) -> None:
+    def _settle(self, key: Key, end: Done | Exception) -> None:
         if isinstance(end, Exception):
-            self._again(item.key, end.delay if isinstance(end, Retry) else 0.0, "error")
+            self._again(key, end.delay if isinstance(end, Retry) else 0.0, "error")
         elif end.retry:
-            self._again(item.key, end.delay, "retry")
+            self._again(key, end.delay, "retry")
         else:
-            self.queue.succeeded(item.key)
+            self.queue.succeeded(key)
             self._count("gone" if end.gone else "success")
             if end.gone:
-                self.wakeups.forget(item.key)
+                self.wakeups.forget(key)
 
     def _again(self, key: Key, at_least: float, result: str) -> None:
         delay = self.queue.retry(key, at_least)

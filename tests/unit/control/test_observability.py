@@ -146,6 +146,21 @@ def test_a_watch_that_keeps_silent_is_found_out(watches: Watches, clock: FakeClo
     assert watches.silent() == []
 
 
+def test_since_when_a_generation_is_known(watches: Watches, clock: FakeClock) -> None:
+    def shown(version: str, generation: int) -> None:
+        body = thing(version)
+        body["metadata"] = {**body["metadata"], "generation": generation}  # type: ignore[dict-item]
+        watches.shown(body)
+
+    shown("1", 1)
+    clock.advance(5)
+    shown("2", 2)
+    clock.advance(5)
+    shown("3", 2)  # a change of the status
+    assert watches.since("a", "demo", 2) == clock.now - 5
+    assert watches.since("a", "demo", 3) == clock.now, "read before the watch showed it"
+
+
 def test_what_is_gone_is_not_waited_for(watches: Watches, clock: FakeClock) -> None:
     watches.read(thing("1", "one"))
     watches.gone(thing("2", "one"))

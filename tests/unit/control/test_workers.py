@@ -9,7 +9,7 @@ import pytest
 
 from dsd_operator.cluster.errors import ApiError, Gone, Retry
 from dsd_operator.metrics import Metrics
-from dsd_operator.reconcile.queue import Backoff, Item, Key, WorkQueue
+from dsd_operator.reconcile.queue import Backoff, Key, WorkQueue
 from dsd_operator.reconcile.reconciler import Done
 from dsd_operator.reconcile.resync import Resync
 from dsd_operator.reconcile.wakeups import Wakeups
@@ -31,13 +31,13 @@ class FakeReconciler:
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def reconcile(self, item: Item) -> Done:
-        assert item.key not in self.running, "two passes of one key at the same time"
-        self.running.add(item.key)
-        self.passes.append(item.key)
+    async def reconcile(self, key: Key) -> Done:
+        assert key not in self.running, "two passes of one key at the same time"
+        self.running.add(key)
+        self.passes.append(key)
         await self.gate.wait()
-        self.running.discard(item.key)
-        end = self.first_end.pop(item.key, None) or self.ends.get(item.key, Done())
+        self.running.discard(key)
+        end = self.first_end.pop(key, None) or self.ends.get(key, Done())
         if isinstance(end, Exception):
             raise end
         return end

@@ -3,6 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
+.NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
@@ -48,11 +49,11 @@ test-engine: venv ## The runtime in a real vLLM on the CPU
 test-integration: venv ## The operator on a real API server
 	@$(PYTEST) -m integration
 
-test-e2e: venv cluster-up images ## A real node, real pods
-	@$(PYTEST) -m e2e
+test-e2e: venv ## A real node, real pods
+	@$(RUN) $(PY) -m tools.with_node $(PY) -m pytest -m e2e
 
-bench-hotswap: venv cluster-up images ## Measure how fast a schedule reaches every pod; writes bench/results/hotswap.json
-	@$(RUN) $(PY) -m bench.hotswap
+bench-hotswap: venv ## Measure how fast a schedule reaches every pod; writes bench/results/hotswap.json
+	@$(RUN) $(PY) -m tools.with_node $(PY) -m bench.hotswap
 	@$(RUN) $(PY) -m bench.report
 
 ##@ Local cluster (DSD_KUBECONFIG names another one to use instead)

@@ -1,5 +1,6 @@
 """kubectl and helm for the demo: the pinned programs on the cluster that the demo uses, shown before they run."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -36,8 +37,9 @@ def kubectl(*arguments: str, stdin: str | None = None, show: bool = True) -> str
 def forwarded(namespace: str, target: str, port: int) -> Iterator[str]:
     """A local URL for a port of a pod or Service while the block runs, by `kubectl port-forward`."""
     command: list[str | Path] = [program("kubectl"), "--namespace", namespace, "port-forward", target, f":{port}"]
+    everything = {**os.environ, **environment()}
     process = subprocess.Popen(
-        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1
+        command, env=everything, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1
     )
     try:
         yield f"http://127.0.0.1:{_local_port(process)}"

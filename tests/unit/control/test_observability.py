@@ -146,6 +146,13 @@ def test_a_watch_that_keeps_silent_is_found_out(watches: Watches, clock: FakeClo
     assert watches.silent() == []
 
 
+def test_a_watch_that_is_ahead_of_a_slow_pass_is_alive(watches: Watches, clock: FakeClock) -> None:
+    watches.shown(thing("10"))
+    watches.read(thing("9"))
+    clock.advance(10 * GRACE_SECONDS)
+    assert watches.silent() == []
+
+
 def test_since_when_a_generation_is_known(watches: Watches, clock: FakeClock) -> None:
     def shown(version: str, generation: int) -> None:
         body = thing(version)

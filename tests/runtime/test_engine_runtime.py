@@ -1,0 +1,73 @@
+"""One engine core's side without vLLM: which schedule it begins with, and what it reports.
+
+In processes of their own: prometheus_client chooses its multiprocess mode at import and registers each series once.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+PROGRAM = """
+import json, sys
+from dsd_runtime.engine import EngineRuntime
+from tests.runtime.examples import envelope, ranges
+runtime = EngineRuntime(envelope(), {}, ranges((1, 16, 4)), {"model_name": "m", "engine": "0"})
+answers = [runtime.put(body, str(n)) for n, body in enumerate(sys.argv[1:])]
+print(json.dumps({"status": runtime.status(), "answers": answers, "k": runtime.choose(3)}))
+"""
+GOOD = "ranges: [{startBatchSize: 1, endBatchSize: 8, numSpeculativeTokens: 2}]"
+
+
+def run(folder: Path, content: str | None, *puts: dict[str, Any]) -> dict[str, Any]:
+    """Make it with a config file, send PUT bodies; what came of it."""
+    path = folder / "config.yaml"
+    if content is not None:
+        path.write_text(content)
+    environment = {**os.environ, "DSD_CONFIG": str(path), "PROMETHEUS_MULTIPROC_DIR": str(folder)}
+    environment["PYTHONPATH"] = os.pathsep.join(["runtime", "."])
+    command = [sys.executable, "-c", PROGRAM, *map(json.dumps, puts)]
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def put(number: int, k: int) -> dict[str, Any]:
+    """A PUT body."""
+    ranges = [{"startBatchSize": 1, "endBatchSize": 8, "numSpeculativeTokens": k}]
+    return {"revision": {"owner": "o", "number": number}, "ranges": ranges}
+
+
+def test_file_is_in_force_from_the_beginning(tmp_path: Path) -> None:
+    found = run(tmp_path, GOOD)
+    assert (found["k"], found["status"]["schedule"]["source"]) == (2, "file")
+    assert "lastError" not in found["status"]
+
+
+def test_missing_file_leaves_the_start_schedule_and_is_reported(tmp_path: Path) -> None:
+    found = run(tmp_path, None)
+    assert (found["k"], found["status"]["schedule"]["source"]) == (4, "start")
+    assert "cannot be read" in found["status"]["lastError"]["message"]
+
+
+def test_impossible_file_leaves_the_start_schedule_and_is_reported(tmp_path: Path) -> None:
+    found = run(tmp_path, GOOD.replace("2}", "9}"))
+    assert found["k"] == 4
+    assert "above the maximum" in found["status"]["lastError"]["message"]
+
+
+def test_refused_put_is_reported_until_one_is_applied(tmp_path: Path) -> None:
+    found = run(tmp_path, GOOD, put(1, 9))
+    assert found["status"]["lastError"]["source"] == "http"
+    found = run(tmp_path, GOOD, put(1, 9), put(1, 3))
+    assert "lastError" not in found["status"]
+    assert [a["result"] for a in found["answers"]] == ["invalid", "applied"]
+    assert found["answers"][1]["status"]["schedule"]["ranges"][0]["numSpeculativeTokens"] == 3
+
+
+def test_stale_put_is_no_error_of_the_engine(tmp_path: Path) -> None:
+    found = run(tmp_path, GOOD, put(5, 3), put(4, 1))
+    assert [a["result"] for a in found["answers"]] == ["applied", "stale"]
+    assert "lastError" not in found["status"]

@@ -33,8 +33,8 @@ THOROUGH = settings.get_profile("parser")
 def spellings(draw: st.DrawFn) -> tuple[str, list[str]]:
     """(canonical option, items that may name it): an alias, cut short, with underscores, joined or apart."""
     spelling = draw(st.sampled_from(sorted(SPELLINGS)))
-    canonical = SPELLINGS[spelling]
     name = spelling[: draw(st.one_of(st.just(len(spelling)), st.integers(2, len(spelling))))]
+    canonical = SPELLINGS.get(name, SPELLINGS[spelling])  # cut short, it may be the whole name of another option
     if name.startswith("--"):
         dashes = [draw(st.sampled_from("-_")) if c == "-" else c for c in name[2:]]
         name = "--" + "".join(dashes)

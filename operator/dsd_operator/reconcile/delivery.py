@@ -76,6 +76,8 @@ class Courier:
             _log.info("Schedule not brought to pod %s: %s: %s", pod, state, message)
             return Delivery(PushResult(pod, state, message))
         result = _judge(pod, target, status)
+        if result.state is PushState.APPLIED and known != target.revision:
+            _log.info("Pod %s uses schedule %s, revision %d", pod, target.hash, target.revision.number)
         overtaken = _overtaken(status, target) if result.state is PushState.REFUSED else None
         return Delivery(result, overtaken)
 
@@ -101,6 +103,7 @@ class Courier:
         except Problem as error:
             if error.status not in _REFUSED_TOKEN:
                 raise
+            _log.info("%s refuses the token, another one is minted: %s", ip, error)
         self.tokens.drop(target.audience, token)
         _, fresh = await asyncio.gather(
             self.keys.current(REFRESH_AFTER_REFUSAL_SECONDS), self.tokens.get(target.audience)

@@ -27,6 +27,7 @@ from dsd_operator.reconcile.queue import Key
 from dsd_operator.reconcile.watches import Watches
 from dsd_operator.render.config_map import read
 from dsd_operator.render.context import RenderContext
+from dsd_operator.render.names import names_for
 from dsd_operator.render.plan import plan
 from dsd_operator.render.preflight import problems, schedule_problems
 from dsd_operator.status.observed import Outcome, PushResult, PushState
@@ -187,7 +188,7 @@ class Reconciler:
             _log.info("The resource is gone")
             self.pusher.forget(memory)
         self.metrics.remove(*key)
-        self.watches.forget(*key)
+        self.watches.forget(key.namespace, key.name, names_for(key.name).base)
         self.tokens.forget(audience(key))
 
     def _timestamp(self) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dsd_operator.api.constants import KIND
+from dsd_operator.render.labels import MANAGED_BY_LABEL, MANAGER
 
 GRACE_SECONDS: Final = 180.0
 """More than kopf takes to give up a silent stream (70 s) and to list anew."""
@@ -50,7 +51,7 @@ class Watches:
 
     def read(self, thing: Mapping[str, Any] | None) -> None:
         """A pass read this object."""
-        if thing is None:
+        if thing is None or not _is_watched(thing):
             return
         reference = _reference(thing)
         shown = self._shown.get(reference)
@@ -62,9 +63,9 @@ class Watches:
         shown = self._shown.get((KIND, namespace, name))
         return shown.since if shown is not None and shown.generation == generation else self.clock()
 
-    def forget(self, namespace: str, name: str) -> None:
-        """The objects of this name are gone, and a pass saw that."""
-        for reference in [r for r in self._expected if r[1:] == (namespace, name)]:
+    def forget(self, namespace: str, *names: str) -> None:
+        """The objects of these names are gone, and a pass saw that."""
+        for reference in [r for r in self._expected if r[1] == namespace and r[2] in names]:
             del self._expected[reference]
 
     def silent(self) -> list[str]:
@@ -79,6 +80,12 @@ def _newer(version: str, shown: str) -> bool:
     Versions of one kind compare as integers (KEP-5504); one that is no integer says nothing.
     """
     return version.isdecimal() and shown.isdecimal() and int(version) > int(shown)
+
+
+def _is_watched(thing: Mapping[str, Any]) -> bool:
+    """Children are watched by their label, which somebody may have taken off."""
+    labels = thing["metadata"].get("labels") or {}
+    return bool(thing["kind"] == KIND or labels.get(MANAGED_BY_LABEL) == MANAGER)
 
 
 def _reference(thing: Mapping[str, Any]) -> Reference:

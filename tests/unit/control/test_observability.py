@@ -153,6 +153,19 @@ def test_a_watch_that_is_ahead_of_a_slow_pass_is_alive(watches: Watches, clock: 
     assert watches.silent() == []
 
 
+def test_a_child_without_its_label_is_not_expected(watches: Watches, clock: FakeClock) -> None:
+    meta = {"namespace": "a", "name": "demo", "resourceVersion": "1"}
+    watches.read({"kind": "ConfigMap", "metadata": meta})
+    clock.advance(10 * GRACE_SECONDS)
+    assert watches.silent() == []
+    labels = {"app.kubernetes.io/managed-by": "dsd-operator"}
+    watches.read({"kind": "ConfigMap", "metadata": {**meta, "labels": labels}})
+    clock.advance(10 * GRACE_SECONDS)
+    assert watches.silent() == ["ConfigMap a/demo"]
+    watches.forget("a", "other", "demo")
+    assert watches.silent() == []
+
+
 def test_since_when_a_generation_is_known(watches: Watches, clock: FakeClock) -> None:
     def shown(version: str, generation: int) -> None:
         body = thing(version)

@@ -1,6 +1,11 @@
 """Options of the whole test suite."""
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How fast a machine draws examples is no property of the code: no deadline, no complaint about slowness.
+settings.register_profile("dsd", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.load_profile("dsd")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -48,5 +48,5 @@ def test_an_equal_amount_in_another_spelling_rolls_nothing(world: World) -> None
     deployment = world.wait_child("Deployment")
     equal = {"requests": {"cpu": "100m", "memory": "1000M"}, "limits": {"cpu": 1, "memory": "1Gi"}}
     generation = world.patch(resources=equal)["metadata"]["generation"]
-    world.wait_status("the new generation", lambda s: s["observedGeneration"] == generation)
+    world.wait_status("the new generation", lambda s: s.get("observedGeneration") == generation)
     assert world.wait_child("Deployment")["metadata"]["generation"] == deployment["metadata"]["generation"]

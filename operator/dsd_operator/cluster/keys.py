@@ -6,11 +6,13 @@ in memory only: after a restart of the operator there are no old tokens.
 
 import asyncio
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dsd_operator.cluster.client import Client
+from dsd_operator.cluster.errors import ApiError
 from dsd_operator.cluster.tokens import LIFETIME_SECONDS
 
 REFRESH_SECONDS: Final = 300.0
@@ -19,7 +21,12 @@ REFRESH_SECONDS: Final = 300.0
 REFRESH_AFTER_REFUSAL_SECONDS: Final = 10.0
 """After a pod refused a token: soon, but not once for every pod."""
 
+RETRY_SECONDS: Final = 10.0
+"""After a failed read, while keys are known: a slow answer must not hold up each schedule."""
+
 Key = Mapping[str, Any]
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -45,18 +52,28 @@ class Keys:
     _issuer: str = ""
     _last_named: dict[str, tuple[Key, float]] = field(default_factory=dict)
     _read_at: float = float("-inf")
+    _failed_at: float = float("-inf")
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def current(self, max_age: float = REFRESH_SECONDS) -> KeySet:
-        """The key set, at most `max_age` seconds old; ApiError if it must be read and cannot."""
+        """The key set, at most `max_age` seconds old; the last known one if it cannot be read, ApiError if none is."""
         async with self._lock:
-            if self.clock() - self._read_at >= max_age:
-                await self._read()
+            if self._due(max_age):
+                await self._try()
         return self._key_set()
 
-    def known(self) -> KeySet | None:
-        """The key set as last read; None before the first time."""
-        return self._key_set() if self._last_named else None
+    def _due(self, max_age: float) -> bool:
+        now = self.clock()
+        return now - self._read_at >= max_age and now - self._failed_at >= RETRY_SECONDS
+
+    async def _try(self) -> None:
+        try:
+            await self._read()
+        except ApiError as error:
+            if not self._last_named:
+                raise
+            self._failed_at = self.clock()
+            _log.warning("Cannot read the API server's signing keys, keeping those known: %s", error.message)
 
     async def _read(self) -> None:
         self._issuer, named = await asyncio.gather(self.client.issuer(), self.client.signing_keys())

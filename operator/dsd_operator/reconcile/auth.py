@@ -22,8 +22,5 @@ async def auth_for(key: Key, keys: Keys, subject: str, stored: ConfigFile | None
         key_set = await keys.current()
     except ApiError as error:
         _log.warning("Cannot read the API server's signing keys: %s", error.message)
-        known = keys.known()
-        if known is None:
-            return stored.auth if stored is not None and isinstance(stored.auth, TokenReviewAuth) else None
-        key_set = known
+        return stored.auth if stored is not None and isinstance(stored.auth, TokenReviewAuth) else None
     return TokenReviewAuth(issuer=key_set.issuer, audience=audience(key), subject=subject, jwks=key_set.jwks)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dsd_operator.cluster.errors import Retry
-from dsd_operator.cluster.keys import REFRESH_SECONDS, Keys
+from dsd_operator.cluster.keys import REFRESH_SECONDS, RETRY_SECONDS, Keys
 from dsd_operator.cluster.tokens import LIFETIME_SECONDS, Tokens
 from tests.unit.control.clock import FakeClock
 
@@ -19,7 +19,7 @@ class FakeApi:
         self.granted = LIFETIME_SECONDS
         self.keys: list[dict[str, str]] = [{"kid": "1"}]
         self.down = False
-        self.reads = 0
+        self.reads = self.tries = 0
 
     async def request_token(self, namespace: str, account: str, audience: str, seconds: int) -> dict[str, Any]:
         assert seconds == LIFETIME_SECONDS
@@ -32,6 +32,7 @@ class FakeApi:
         return "https://issuer"
 
     async def signing_keys(self) -> dict[str, Any]:
+        self.tries += 1
         if self.down:
             raise Retry(0, "down")
         self.reads += 1
@@ -116,10 +117,24 @@ async def test_the_order_of_the_answer_changes_nothing(keys: Keys, api: FakeApi)
     assert await keys.current(max_age=0) == one
 
 
-async def test_without_an_answer_the_known_keys_are_still_there(keys: Keys, api: FakeApi) -> None:
-    assert keys.known() is None
+async def test_without_any_answer_there_are_no_keys(keys: Keys, api: FakeApi) -> None:
+    api.down = True
+    for _ in range(2):
+        with pytest.raises(Retry):
+            await keys.current()
+    api.down = False
+    assert (await keys.current()).keys == ({"kid": "1"},)
+
+
+async def test_known_keys_outlive_an_outage_and_do_not_slow_each_pass(
+    keys: Keys, api: FakeApi, clock: FakeClock
+) -> None:
     known = await keys.current()
     api.down = True
-    with pytest.raises(Retry):
-        await keys.current(max_age=0)
-    assert keys.known() == known
+    clock.advance(REFRESH_SECONDS)
+    assert [await keys.current() for _ in range(3)] == [known] * 3
+    assert api.tries == 2
+    clock.advance(RETRY_SECONDS)
+    api.down = False
+    api.keys.append({"kid": "2"})
+    assert len((await keys.current()).keys) == 2

@@ -140,8 +140,10 @@ def reference_pod(target_namespace: str, name: str, target: str, image: str) -> 
             "readinessProbe": {"httpGet": {"path": "/health", "port": ENGINE_PORT}, "periodSeconds": 2},
         }
     )
-    spec["volumes"].append({"name": "scratch", "emptyDir": {}})
-    spec["containers"][0]["volumeMounts"].append({"name": "scratch", "mountPath": "/scratch"})
+    # vLLM's processes talk through /dev/shm and need more than the 64 MiB that a container gets by default.
+    spec["volumes"] += [{"name": "scratch", "emptyDir": {}}, {"name": "shm", "emptyDir": {"medium": "Memory"}}]
+    mounts = spec["containers"][0]["volumeMounts"]
+    mounts += [{"name": "scratch", "mountPath": "/scratch"}, {"name": "shm", "mountPath": "/dev/shm"}]
     spec["enableServiceLinks"] = False
     return {
         "apiVersion": "v1",

@@ -108,7 +108,8 @@ def _install_vllm(container: str) -> None:
     volumes.append(f"{paths.REPOSITORY}:/run/repo:ro")
     environment = ["SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt", "UV_CACHE_DIR=/run/uv-cache"]
     command = ["/run/uv", "pip", "install", "--python", f"{_ENVIRONMENT}/bin/python", "--link-mode=copy", "--no-deps"]
-    command.append("--require-hashes")
+    # Compiled here: a pod's file system is read-only, so every start of every process would compile them all again.
+    command += ["--require-hashes", "--compile-bytecode"]
     for file in _REQUIREMENTS:
         command += ["-r", f"/run/repo/{file.relative_to(paths.REPOSITORY)}"]
     buildah.run_in(container, command, volumes, environment)

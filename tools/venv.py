@@ -91,7 +91,7 @@ def _build(home: Path, program: Path) -> None:
     python = home / "bin" / "python"
     quiet = [] if sys.stderr.isatty() else ["-q"]
     # Compiled at once: where PYTHONDONTWRITEBYTECODE is set, each engine of the tests would do it again.
-    options = ["--python", python, "--no-deps", "--require-hashes", "--compile-bytecode"]
+    options: list[str | Path] = ["--python", python, "--no-deps", "--require-hashes", "--compile-bytecode"]
     shutil.rmtree(home, ignore_errors=True)
     with step("virtualenv: dependencies (6 GB with PyTorch; minutes when nothing is cached)"):
         _run(program, "venv", "-q", "--python", sys.executable, home)

@@ -9,14 +9,15 @@ from tests.e2e.fleet import MAX_NEW_TOKENS, PROMPTS, Fleet, Oracle
 from tools.testbed.engine import Engine, in_use
 from tools.testbed.handle import CHANGE_TIMEOUT, Handle, identity, names_of
 from tools.testbed.load import Load
-from tools.testbed.metrics import growth, steps_by_k, total
+from tools.testbed.metrics import decode_steps_by_k, growth, steps_by_k, total
 from tools.testbed.waiting import wait_for
 from tools.testbed.workload import DRAFTERS, schedules, tokens_for
 
 CHANGES = 20
 STREAMS = 8
 WINDOW_STEPS = 20
-"""Engine steps that are looked at after each change."""
+DECODE_STEPS = 5
+"""Engine steps that are looked at after each change, and how many of them at least only decode."""
 
 pytestmark = [pytest.mark.e2e, pytest.mark.parametrize("method", DRAFTERS)]
 
@@ -58,22 +59,39 @@ def change_and_follow(handle: Handle, engine: Engine, schedule: Ranges) -> None:
     assert in_use(reported) == {schedule_hash(schedule)}
     assert reported.schedule is not None
     assert reported.schedule.ranges == schedule
-    seen = verified_tokens(engine)
-    assert seen <= tokens_for(schedule, STREAMS), f"verified K {seen}, schedule {schedule}"
+    possible = tokens_for(schedule, STREAMS)
+    every, decoding = verified_tokens(engine)
+    assert every <= possible | {0}, f"verified K {every}, schedule {schedule}"  # 0: a step that only reads prompts
+    assert decoding <= possible, f"verified K {decoding} while decoding, schedule {schedule}"
 
 
-def verified_tokens(engine: Engine) -> set[int]:
-    """Every K verified in a window of steps. The first steps are let pass: K is chosen one step before its use."""
-    before = after_steps(engine, steps_by_k(engine.metrics()), 2)
-    return set(growth(before, after_steps(engine, before, WINDOW_STEPS)))
+def verified_tokens(engine: Engine) -> tuple[set[int], set[int]]:
+    """Every K verified in a window of steps, and those of its steps that only decode, of which there are some.
+
+    The first steps are let pass: K is chosen one step before its use.
+    """
+    before = after_steps(engine, engine.metrics(), 2, 0)
+    after = after_steps(engine, before, WINDOW_STEPS, DECODE_STEPS)
+    every, decoding = (growth(read(before), read(after)) for read in (steps_by_k, decode_steps_by_k))
+    return set(every), set(decoding)
 
 
-def after_steps(engine: Engine, before: dict[int, float], count: int) -> dict[int, float]:
-    """Steps by K once `count` more than `before` were made."""
+def after_steps(engine: Engine, before: str, steps: int, decode_steps: int) -> str:
+    """The metrics once at least this many more steps, and this many that only decode, were made than in `before`."""
     return wait_for(
-        f"{count} more engine steps",
-        lambda: steps_by_k(engine.metrics()),
-        lambda now: sum(now.values()) >= sum(before.values()) + count,
+        f"{steps} more engine steps, {decode_steps} of them decoding only",
+        engine.metrics,
+        lambda now: count(now) - count(before) >= steps and decode_count(now) - decode_count(before) >= decode_steps,
         CHANGE_TIMEOUT,
         0.05,
     )
+
+
+def count(text: str) -> float:
+    """Engine steps so far."""
+    return sum(steps_by_k(text).values())
+
+
+def decode_count(text: str) -> float:
+    """Engine steps so far that only decode."""
+    return sum(decode_steps_by_k(text).values())

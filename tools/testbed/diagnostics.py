@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from tools.testbed.kube import Json, Kube
 
 _EVENTS = 30
+_LOG_LINES = 40
 
 
 def report(kube: Kube, namespaces: Iterable[str]) -> str:
@@ -16,13 +17,20 @@ def report(kube: Kube, namespaces: Iterable[str]) -> str:
 
 def _namespace(kube: Kube, namespace: str) -> list[str]:
     parts = [f"===== namespace {namespace}"]
-    for resource in kube.list("DSDDeployment", namespace):
-        status = json.dumps(resource.get("status"), indent=1)
-        parts.append(f"--- DSDDeployment {resource['metadata']['name']}\n{status}")
+    parts += [_resource(resource) for resource in kube.list("DSDDeployment", namespace)]
     events = sorted(kube.list("Event", namespace), key=_time)[-_EVENTS:]
     parts.append("--- events\n" + "\n".join(_event(event) for event in events))
     parts += [_pod(kube, pod) for pod in kube.list("Pod", namespace)]
     return parts
+
+
+def _resource(resource: Json) -> str:
+    status = resource.get("status") or {}
+    conditions = [f"{c['type']}={c['status']} {c['reason']}: {c['message']}" for c in status.get("conditions", [])]
+    schedule = json.dumps(status.get("schedule"))
+    meta = resource["metadata"]
+    head = f"--- DSDDeployment {meta['name']} generation {meta['generation']}, seen {status.get('observedGeneration')}"
+    return "\n".join([head, *conditions, f"schedule {schedule}"])
 
 
 def _time(event: Json) -> str:
@@ -40,5 +48,5 @@ def _pod(kube: Kube, pod: Json) -> str:
         f"{c['name']} ready={c['ready']} restarts={c['restartCount']} {json.dumps(c['state'])}"
         for c in status.get("containerStatuses", [])
     ]
-    log = kube.logs(meta["namespace"], meta["name"])
+    log = kube.logs(meta["namespace"], meta["name"], tail=_LOG_LINES)
     return f"--- pod {meta['name']} {status.get('phase')} {status.get('podIP')}\n" + "\n".join([*states, log])

@@ -32,3 +32,8 @@ def growth(before: Mapping[Key, float], after: Mapping[Key, float]) -> dict[Key,
 def steps_by_k(text: str) -> dict[int, float]:
     """Engine steps so far for each K that was verified (`dsd_steps_total`)."""
     return {int(k): value for k, value in by_label(text, "dsd_steps_total", "k").items()}
+
+
+def decode_steps_by_k(text: str) -> dict[int, float]:
+    """Those of them that only decode, with one K chosen and verified (the count of `dsd_step_duration_seconds`)."""
+    return {int(k): value for k, value in by_label(text, "dsd_step_duration_seconds_count", "k").items()}

@@ -1,11 +1,12 @@
 """The chart, installed on the cluster in use with the images of this checkout; where the models lie on the node."""
 
+import json
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tools.cluster import api, paths
+from tools.cluster import api, locks, paths
 from tools.testbed.kube import Json, Kube
 
 RELEASE: Final = "dsd-operator"
@@ -57,10 +58,26 @@ def image_values(operator: str, runtime: str) -> dict[str, str]:
 
 def helm_upgrade(kubeconfig: Path, values: dict[str, str]) -> None:
     """`helm upgrade --install` of the chart; RuntimeError with what helm said when it fails."""
-    command: list[str | Path] = [api.program("helm"), "upgrade", "--install", RELEASE, CHART, "--namespace", NAMESPACE]
-    command += ["--create-namespace", "--kubeconfig", kubeconfig, "--wait", "--timeout", f"{_HELM_SECONDS}s"]
-    for key, value in values.items():
-        command += ["--set-string", f"{key}={value}"]
+    with locks.locked(paths.cache_root() / "helm.lock", "installing the chart"):
+        _remove_if_interrupted(kubeconfig)
+        options = ["--create-namespace", "--wait", "--timeout", f"{_HELM_SECONDS}s"]
+        for key, value in values.items():
+            options += ["--set-string", f"{key}={value}"]
+        _helm(kubeconfig, "upgrade", "--install", RELEASE, str(CHART), *options)
+
+
+def _remove_if_interrupted(kubeconfig: Path) -> None:
+    """Remove a release whose installation was killed: helm would refuse to touch it for ever. The CRD stays."""
+    pending = json.loads(_helm(kubeconfig, "list", "--pending", "--filter", f"^{RELEASE}$", "--output", "json"))
+    if pending:
+        _helm(kubeconfig, "uninstall", RELEASE, "--wait")
+
+
+def _helm(kubeconfig: Path, *arguments: str) -> str:
+    """Run helm in the release's namespace; returns what it prints."""
+    common: list[str | Path] = ["--kubeconfig", kubeconfig, "--namespace", NAMESPACE]
+    command = [api.program("helm"), *arguments, *common]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_HELM_SECONDS + 60, check=False)
     if done.returncode:
-        raise RuntimeError(f"helm could not install the chart: {done.stderr.strip()}")
+        raise RuntimeError(f"helm {arguments[0]} failed: {done.stderr.strip()}")
+    return done.stdout

@@ -4,8 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from tools.cluster import api
 from tools.cluster.errors import ClusterError
@@ -14,9 +13,10 @@ from tools.demo import terminal
 from tools.demo.commands import kubectl, run
 from tools.demo.names import MODEL_CLAIM, NAMESPACE
 from tools.models import smollm2
-from tools.testbed import install
+from tools.testbed import install, manifests
 
-_STORAGE: Final = "1Gi"
+VOLUME: Final = f"{NAMESPACE}-models"
+"""What the test bed's manifest calls the volume of this namespace."""
 
 
 def own_cluster() -> bool:
@@ -31,36 +31,11 @@ def cluster_tool(action: str) -> None:
         raise ClusterError(f"`python -m tools.cluster {action}` failed with status {status}")
 
 
-def model_volume(directory: Path) -> list[dict[str, Any]]:
-    """A read-only volume over the model's directory on the node, and the claim that the sample mounts at /models."""
-    name = f"{NAMESPACE}-models"
-    common = {"accessModes": ["ReadOnlyMany"], "storageClassName": ""}
-    volume = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": name},
-        "spec": {
-            **common,
-            "capacity": {"storage": _STORAGE},
-            "persistentVolumeReclaimPolicy": "Retain",
-            "hostPath": {"path": str(directory), "type": "Directory"},
-            "claimRef": {"namespace": NAMESPACE, "name": MODEL_CLAIM},
-        },
-    }
-    claim = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": MODEL_CLAIM, "namespace": NAMESPACE},
-        "spec": {**common, "volumeName": name, "resources": {"requests": {"storage": _STORAGE}}},
-    }
-    return [volume, claim]
-
-
 def apply_model() -> None:
     """Convert the model if need be and put it on a volume in the demo's namespace."""
     directory = smollm2.ensure().parent
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
-    items = {"apiVersion": "v1", "kind": "List", "items": [namespace, *model_volume(directory)]}
+    objects = [manifests.namespace(NAMESPACE), *manifests.model_volume(NAMESPACE, str(directory), MODEL_CLAIM)]
+    items = {"apiVersion": "v1", "kind": "List", "items": objects}
     kubectl("apply", "--filename", "-", stdin=json.dumps(items), show=False)
 
 
@@ -78,6 +53,6 @@ def install_chart() -> None:
 def remove_installation() -> None:
     """Remove the demo's resource, namespaces, volume and release from a cluster that stays. The CRD is kept."""
     kubectl("delete", "namespace", NAMESPACE, "--ignore-not-found")
-    kubectl("delete", "persistentvolume", f"{NAMESPACE}-models", "--ignore-not-found")
+    kubectl("delete", "persistentvolume", VOLUME, "--ignore-not-found")
     run("helm", "uninstall", install.RELEASE, "--namespace", install.NAMESPACE, "--ignore-not-found", "--wait")
     kubectl("delete", "namespace", install.NAMESPACE, "--ignore-not-found")

@@ -53,7 +53,7 @@ def namespace(name: str) -> Json:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
-def model_volume(target_namespace: str, directory: str) -> list[Json]:
+def model_volume(target_namespace: str, directory: str, claim: str = _CLAIM) -> list[Json]:
     """A read-only volume over a directory of the node, and the claim bound to it."""
     volume = f"{target_namespace}-models"
     common = {"accessModes": ["ReadOnlyMany"], "storageClassName": ""}
@@ -66,13 +66,13 @@ def model_volume(target_namespace: str, directory: str) -> list[Json]:
                 **common,
                 "capacity": {"storage": "1Gi"},
                 "hostPath": {"path": directory, "type": "Directory"},
-                "claimRef": {"namespace": target_namespace, "name": _CLAIM},
+                "claimRef": {"namespace": target_namespace, "name": claim},
             },
         },
         {
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",
-            "metadata": {"name": _CLAIM, "namespace": target_namespace},
+            "metadata": {"name": claim, "namespace": target_namespace},
             "spec": {**common, "volumeName": volume, "resources": {"requests": {"storage": "1Gi"}}},
         },
     ]

@@ -1,5 +1,6 @@
 """The demo fits its sample: the claim, the model, a new schedule that the sample's engine can use and that differs."""
 
+import json
 from typing import Any
 
 import pytest
@@ -43,11 +44,15 @@ def test_the_sample_mounts_the_claim_that_the_demo_makes(sample: dict[str, Any])
     assert sample["spec"]["model"]["name"] == f"{mount['mountPath']}/{smollm2.directory().name}"
 
 
-def test_claim_and_volume_are_bound_to_each_other() -> None:
-    volume, claim = parts.model_volume(smollm2.directory().parent)
-    assert claim["spec"]["volumeName"] == volume["metadata"]["name"]
+def test_claim_and_volume_are_bound_to_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    applied: list[str] = []
+    monkeypatch.setattr(parts, "kubectl", lambda *_, stdin, **__: applied.append(stdin))
+    monkeypatch.setattr(smollm2, "ensure", smollm2.directory)
+    parts.apply_model()
+    _, volume, claim = json.loads(applied[0])["items"]
+    assert claim["spec"]["volumeName"] == volume["metadata"]["name"] == parts.VOLUME
     assert volume["spec"]["claimRef"]["name"] == claim["metadata"]["name"] == MODEL_CLAIM
-    assert volume["spec"]["accessModes"] == claim["spec"]["accessModes"]
+    assert volume["spec"]["hostPath"]["path"] == str(smollm2.directory().parent)
 
 
 def test_the_new_schedule_fits_the_sample_and_changes_what_the_load_sees(sample: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ from tools.testbed import manifests
 from tools.testbed.engine import Engine, in_use, pod_url
 from tools.testbed.handle import CHANGE_TIMEOUT, START_TIMEOUT, Handle, identity
 from tools.testbed.install import Installation, install, models_directory
+from tools.testbed.kube import Kube
 from tools.testbed.load import Answer, Load
 from tools.testbed.workload import DRAFTERS, TARGET, prompts, schedules
 
@@ -116,7 +117,7 @@ def required_of(data: Sequence[dict[str, Any]]) -> tuple[Required, ...]:
 def engines_up(installation: Installation) -> Iterator[Handle]:
     """The namespace with the deployment under measurement, Ready; removed afterwards."""
     kube = installation.kube
-    kube.remove_namespace(NAMESPACE, 2 * CHANGE_TIMEOUT)
+    _remove(kube)  # also what a run that was killed has left: a volume that stays Released binds no new claim
     kube.apply(manifests.namespace(NAMESPACE))
     for manifest in manifests.model_volume(NAMESPACE, str(tiny.make(models_directory()))):
         kube.apply(manifest)
@@ -127,8 +128,12 @@ def engines_up(installation: Installation) -> Iterator[Handle]:
         handle.wait_ready(REPLICAS * START_TIMEOUT)
         yield handle
     finally:
-        kube.remove_namespace(NAMESPACE, 2 * CHANGE_TIMEOUT)
-        kube.delete("PersistentVolume", None, f"{NAMESPACE}-models")
+        _remove(kube)
+
+
+def _remove(kube: Kube) -> None:
+    kube.remove_namespace(NAMESPACE, 2 * CHANGE_TIMEOUT)
+    kube.delete("PersistentVolume", None, f"{NAMESPACE}-models")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -11,8 +11,8 @@ from typing import Final
 
 from dsd_operator.cluster.client import Client
 
-LIFETIME_SECONDS: Final = 3600
-"""Asked for; the API server grants 600 or more."""
+LIFETIME_SECONDS: Final = 600
+"""Asked for: the shortest life that the API server grants. A token that somebody steals is good for no longer."""
 
 _RENEW_AT: Final = 0.5
 """Share of its life after which a token is replaced: early, so that a pod's clock that runs ahead still accepts it."""

@@ -9,7 +9,7 @@ import hashlib
 import json
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,13 +31,22 @@ class ConfigFileError(Exception):
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML without the trap of a key that is given twice (PyYAML takes the last one without a word)."""
+    """YAML without two traps: a key that is given twice (PyYAML takes the last one without a word), and aliases (a few
+    lines of them unfold to more than the memory holds)."""
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.composer.ComposerError(None, None, "aliases are not supported", self.peek_event().start_mark)
+        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        for i, key in enumerate(keys):
-            if key in keys[:i]:
-                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} is given twice", node.start_mark)
+        seen = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if isinstance(key, Hashable):
+                if key in seen:
+                    raise yaml.constructor.ConstructorError(None, None, f"key {key!r} is given twice", node.start_mark)
+                seen.add(key)
         return super().construct_mapping(node, deep)
 
 
@@ -70,7 +79,7 @@ def parse(content: bytes) -> ConfigFile:
         data = yaml.load(content, Loader=_Loader)
         # Through JSON, because strict pydantic models take a JSON array for a tuple, and no Python list.
         text = json.dumps(data, allow_nan=False)
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+    except Exception as error:  # PyYAML lets pass what its constructors run into: IndexError, OverflowError, …
         raise ConfigFileError(f"not valid YAML: {' '.join(str(error).split())}") from error
     if not isinstance(data, dict):
         raise ConfigFileError("must be a mapping with the keys ranges, and optionally revision and auth")

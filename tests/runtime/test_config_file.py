@@ -60,6 +60,11 @@ def test_round_trip_of_the_wire_format() -> None:
         ("&a [*a]", "not valid YAML"),
         ("[" * 20000, "not valid YAML"),
         ("? {a: b}\n: c", "not valid YAML"),
+        ("ranges: !!int ''", "not valid YAML"),
+        ("ranges: !!bool maybe", "not valid YAML"),
+        ("ranges: !!timestamp soon", "not valid YAML"),
+        ("ranges: 1" + ":1" * 400 + ".5", "not valid YAML"),
+        ("ranges: &a [1]\nauth: *a", "aliases are not supported"),
     ],
 )
 def test_bad_content_says_what_is_wrong(text: str, hint: str) -> None:
@@ -67,6 +72,13 @@ def test_bad_content_says_what_is_wrong(text: str, hint: str) -> None:
         parse(text.encode())
     assert hint in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_aliases_that_unfold_without_end_are_not_unfolded() -> None:
+    """2^100 items in a hundred lines; the test would not end, nor would the engine."""
+    lines = ["a0: &a0 [1]", *(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]" for i in range(1, 100))]
+    with pytest.raises(ConfigFileError, match="aliases are not supported"):
+        parse("\n".join(lines).encode())
 
 
 def test_bytes_that_are_no_text() -> None:

@@ -21,7 +21,7 @@ from dsd_runtime.protocol import (
     SchedulePut,
     Versions,
 )
-from dsd_runtime.schedule import Ranges, ScheduleRange, from_triples
+from dsd_runtime.schedule import Lookup, Ranges, ScheduleRange, from_triples
 from dsd_runtime.state import Active, Answer, EngineState, Proposal, Result, Source
 
 logger = logging.getLogger("vllm.dsd.engine")
@@ -71,6 +71,11 @@ class EngineRuntime:
         """K for the step that is being scheduled."""
         self._chosen = self.state.current.policy.choose(batch_size, self._latest)
         return self._chosen
+
+    def static_table(self) -> list[int]:
+        """K of the schedule in use for each batch size from 0, which no step has: the form of vLLM's own lookup."""
+        lookup = Lookup.of(self.state.current.ranges)
+        return [lookup(max(size, 1)) for size in range(self.envelope.max_num_seqs + 1)]
 
     def observe(self, step: StepOutcome) -> None:
         """Count a finished step."""
@@ -133,7 +138,10 @@ class EngineRuntime:
         logger.info(
             "schedule in use: %s (from %s, revision %s)", [r.triple() for r in shown.ranges], shown.source, number
         )
-        self._schedule_metrics.show(shown)
+        try:
+            self._schedule_metrics.show(shown)
+        except OSError:  # a full disk, say: the schedule is in use all the same
+            logger.exception("the metrics cannot show the schedule in use")
 
 
 def utc_now() -> str:

@@ -1,7 +1,7 @@
 """The scheduler mixin: sets K for each step and records what the step did.
 
 `plugin` puts it in front of whatever scheduler class vLLM chose. It must never end the engine: an error of ours is
-logged once and switches the mixin off, and vLLM's own start-up table decides from then on.
+logged once and switches the mixin off, and vLLM follows the schedule in use as a static table from then on.
 """
 
 import logging
@@ -66,8 +66,14 @@ class StepRecorder:
         self._chosen_before = chosen
 
     def begin(self, output: Any) -> None:
-        """The model's output for a scheduled step is about to be processed."""
+        """The model's output for a scheduled step is about to be processed.
+
+        A step without requests was not noted. Under asynchronous scheduling vLLM schedules one where nothing can go on
+        yet, and the step after it before this one's output is there.
+        """
         self._current = None
+        if not output.num_scheduled_tokens:
+            return
         while self._pending and self._current is None:
             step = self._pending.popleft()
             self._current = step if step.output is output else None
@@ -152,16 +158,24 @@ class DsdSchedulerMixin:
         recorder = StepRecorder(EngineRuntime.of(config))
         if self.dynamic_sd_lookup is None:  # type: ignore[has-type]
             # vLLM takes None for "K never changes" and pads new decodes to the maximum.
-            size = config.scheduler_config.max_num_seqs + 1
-            self.dynamic_sd_lookup = [max(recorder.runtime.envelope.allowed_tokens)] * size
+            self.dynamic_sd_lookup = recorder.runtime.static_table()
         return recorder
 
     def _safely(self, action: Callable[..., None], *arguments: Any) -> None:
         try:
             action(*arguments)
         except Exception:
-            logger.exception("the DSD plugin failed and is off until a restart; vLLM's own table decides")
-            self.dsd = None
+            logger.exception("the DSD plugin failed and is off until a restart; the schedule in use stays until then")
+            self._give_up()
+
+    def _give_up(self) -> None:
+        recorder, self.dsd = self.dsd, None
+        if recorder is None:
+            return
+        try:
+            self.dynamic_sd_lookup = recorder.runtime.static_table()
+        except Exception:
+            logger.exception("the schedule in use cannot stay; vLLM's start-up table decides")
 
     def _update_after_schedule(self, scheduler_output: Any) -> None:
         if self.dsd is not None:

@@ -11,22 +11,25 @@ from pathlib import Path
 from typing import Any
 
 PROGRAM = """
-import json, sys
+import json, os, shutil, sys
 from dsd_runtime.engine import EngineRuntime
 from tests.runtime.examples import envelope, ranges
 runtime = EngineRuntime(envelope(), {}, ranges((1, 16, 4)), {"model_name": "m", "engine": "0"})
+if os.environ.get("LOSE_METRICS"):
+    shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"])
 answers = [runtime.put(body, str(n)) for n, body in enumerate(sys.argv[1:])]
-print(json.dumps({"status": runtime.status(), "answers": answers, "k": runtime.choose(3)}))
+print(json.dumps({"status": runtime.status(), "answers": answers, "k": runtime.choose(3), "table": runtime.static_table()}))
 """
 GOOD = "ranges: [{startBatchSize: 1, endBatchSize: 8, numSpeculativeTokens: 2}]"
 
 
-def run(folder: Path, content: str | None, *puts: dict[str, Any]) -> dict[str, Any]:
+def run(folder: Path, content: str | None, *puts: dict[str, Any], **variables: str) -> dict[str, Any]:
     """Make it with a config file, send PUT bodies; what came of it."""
-    path = folder / "config.yaml"
+    path, metrics = folder / "config.yaml", folder / "metrics"
+    metrics.mkdir(exist_ok=True)
     if content is not None:
         path.write_text(content)
-    environment = {**os.environ, "DSD_CONFIG": str(path), "PROMETHEUS_MULTIPROC_DIR": str(folder)}
+    environment = {**os.environ, "DSD_CONFIG": str(path), "PROMETHEUS_MULTIPROC_DIR": str(metrics), **variables}
     environment["PYTHONPATH"] = os.pathsep.join(["runtime", "."])
     command = [sys.executable, "-c", PROGRAM, *map(json.dumps, puts)]
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
@@ -71,3 +74,14 @@ def test_stale_put_is_no_error_of_the_engine(tmp_path: Path) -> None:
     found = run(tmp_path, GOOD, put(5, 3), put(4, 1))
     assert [a["result"] for a in found["answers"]] == ["applied", "stale"]
     assert "lastError" not in found["status"]
+
+
+def test_schedule_counts_even_where_the_metrics_cannot_be_written(tmp_path: Path) -> None:
+    found = run(tmp_path, GOOD, put(5, 3), LOSE_METRICS="yes")
+    assert found["answers"][0]["status"]["schedule"]["revision"]["number"] == 5
+    assert found["k"] == 3
+
+
+def test_schedule_in_use_as_a_static_table(tmp_path: Path) -> None:
+    ranges = GOOD.replace("8,", "2,").replace("]", ", {startBatchSize: 5, endBatchSize: 6, numSpeculativeTokens: 1}]")
+    assert run(tmp_path, ranges)["table"][:8] == [2, 2, 2, 2, 2, 1, 1, 1]

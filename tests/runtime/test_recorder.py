@@ -25,6 +25,10 @@ class Runtime:
         """K of the table."""
         return Lookup.of(self.table)(batch_size)
 
+    def static_table(self) -> list[int]:
+        """A list that is easy to recognise."""
+        return [0, 3]
+
     def observe(self, step: StepOutcome) -> None:
         """Remember."""
         self.seen.append(step)
@@ -134,6 +138,23 @@ def test_steps_in_flight_are_matched_to_their_outputs() -> None:
     assert [(s.batch_size, s.chosen, s.verified) for s in runtime.seen] == [(1, 3, 0), (3, 0, 2)]
 
 
+def test_step_without_requests_loses_no_other() -> None:
+    """Asynchronous scheduling: where nothing can go on yet, an empty step is in flight between two others."""
+    recorder, runtime = new((1, 16, 3))
+    first, empty, last = output(decode=1), output(), output(decode=2)
+    recorder.scheduled(first)
+    recorder.scheduled(empty)
+    recorder.begin(first)
+    recorder.finished(handed_out(1), lambda: True)
+    recorder.scheduled(last)
+    for step in (empty, last):
+        recorder.begin(step)
+        if step is last:
+            recorder.drafts(3, 1)
+        recorder.finished(handed_out(1), lambda: True)
+    assert [(s.batch_size, s.draft_tokens) for s in runtime.seen] == [(1, 0), (2, 3)]
+
+
 def test_impossible_k_raises() -> None:
     recorder, runtime = new((1, 16, 1))
     runtime.table = ranges((1, 16, 5))
@@ -155,7 +176,7 @@ class Base:
         return arguments
 
 
-def test_failure_of_ours_leaves_the_engine_with_vllms_own_table() -> None:
+def test_failure_of_ours_leaves_the_engine_with_the_schedule_as_a_static_table() -> None:
     engine: Any = derive(Base)()
     assert engine.dsd is None, "what Base lacks must not end the engine either"
     engine.dsd, runtime = new((1, 16, 1))
@@ -164,6 +185,16 @@ def test_failure_of_ours_leaves_the_engine_with_vllms_own_table() -> None:
     engine._update_after_schedule(output(decode=1))
     engine._update_after_schedule(output(decode=1))
     assert engine.scheduled == [1, 4, 4]
+    assert engine.dsd is None
+    assert engine.dynamic_sd_lookup == [0, 3]
+
+
+def test_failure_that_leaves_no_table_does_not_end_the_engine() -> None:
+    engine: Any = derive(Base)()
+    engine.dsd, _ = new((1, 16, 1))
+    engine.dsd.runtime = None
+    engine._update_after_schedule(output(decode=1))
+    assert engine.scheduled == [4]
     assert engine.dsd is None
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from dsd_runtime import __version__, compat
 from dsd_runtime.outcome import MAX_POSITIONS, StepOutcome
 from dsd_runtime.protocol import ScheduleState
 
@@ -180,3 +181,10 @@ def show_plugin(labels: Mapping[str, str], **info: str) -> None:
     names = ("version", "vllm_version", "method", "runner", "mode")
     gauge = Gauge("dsd_plugin_info", "The DSD runtime plugin", (*LABELS, *names), multiprocess_mode="mostrecent")
     gauge.labels(**labels, **info).set(1)
+
+
+def show_off(labels: Mapping[str, str]) -> None:
+    """Export `dsd_plugin_info` of an engine whose schedule changes only with a restart."""
+    show_plugin(
+        labels, version=__version__, vllm_version=compat.gate().vllm_version, method="", runner="", mode="off"
+    )

@@ -11,7 +11,7 @@ from typing import Any, Final
 from dsd_runtime import __version__, compat, resolved, scheduler
 from dsd_runtime.config_file import ConfigFileError, read
 from dsd_runtime.engine import utc_now
-from dsd_runtime.metrics import show_plugin
+from dsd_runtime.metrics import show_off
 from dsd_runtime.protocol import EngineStatus, ErrorState, Versions
 from dsd_runtime.schedule import superset_triples, to_triples
 
@@ -36,8 +36,7 @@ def _register() -> None:
     gate = compat.gate()
     if gate.mode == "off":
         logger.warning("the DSD plugin is off: %s. The schedule changes only with a restart", gate.reason)
-        labels = {"model_name": "", "engine": "0"}
-        show_plugin(labels, version=__version__, vllm_version=gate.vllm_version, method="", runner="", mode="off")
+        show_off({"model_name": "", "engine": "0"})
         return
     compat.wrap_config(insert_table)
     compat.wrap_scheduler_class(scheduler.derive)
@@ -48,7 +47,11 @@ def insert_table(config: Any) -> None:
     """Give vLLM a start-up table before it resolves the rest of `config`. Never raises.
 
     The superset of all K's to prepare where the schedule can change; the schedule itself, as a static table, where not.
+    None without a config file, as in a plain `vllm serve` that finds us installed: nothing can change K there, and a
+    table costs graphs.
     """
+    if resolved.config_path() is None:
+        return
     try:
         speculative = config.speculative_config
         if speculative is None or speculative.num_speculative_tokens_per_batch_size is not None:

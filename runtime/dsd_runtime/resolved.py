@@ -39,6 +39,9 @@ def refusal(config: Any) -> str | None:
         return "pipeline parallelism is not supported: equal outputs are not proven for it"
     if parallel.data_parallel_size > 1 and config.model_config.is_moe:
         return "data parallelism of a mixture-of-experts model is not supported: ranks with different K would deadlock"
+    maximum = config.speculative_config.num_speculative_tokens
+    if maximum > schedule.MAX_SPECULATIVE_TOKENS:
+        return f"{maximum} speculative tokens are more than a schedule can name ({schedule.MAX_SPECULATIVE_TOKENS})"
     judged = verdict(config)
     return None if judged.allowed else next(iter(judged.reasons.values()))
 

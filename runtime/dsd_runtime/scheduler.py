@@ -14,6 +14,7 @@ from typing import Any
 
 from dsd_runtime import resolved
 from dsd_runtime.engine import EngineRuntime
+from dsd_runtime.metrics import show_off
 from dsd_runtime.outcome import StepOutcome
 
 logger = logging.getLogger("vllm.dsd.scheduler")
@@ -154,9 +155,10 @@ class DsdSchedulerMixin:
         reason = resolved.refusal(config)
         if reason is not None:
             logger.warning("the schedule cannot change while this engine runs: %s", reason)
+            show_off(resolved.identity(config))
             return None
         recorder = StepRecorder(EngineRuntime.of(config))
-        if self.dynamic_sd_lookup is None:  # type: ignore[has-type]
+        if self.dynamic_sd_lookup is None and resolved.config_path() is not None:  # type: ignore[has-type]
             # vLLM takes None for "K never changes" and pads new decodes to the maximum.
             self.dynamic_sd_lookup = recorder.runtime.static_table()
         return recorder

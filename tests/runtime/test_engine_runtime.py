@@ -18,7 +18,8 @@ runtime = EngineRuntime(envelope(), {}, ranges((1, 16, 4)), {"model_name": "m", 
 if os.environ.get("LOSE_METRICS"):
     shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"])
 answers = [runtime.put(body, str(n)) for n, body in enumerate(sys.argv[1:])]
-print(json.dumps({"status": runtime.status(), "answers": answers, "k": runtime.choose(3), "table": runtime.static_table()}))
+found = {"status": runtime.status(), "answers": answers, "k": runtime.choose(3), "table": runtime.static_table()}
+print(json.dumps(found))
 """
 GOOD = "ranges: [{startBatchSize: 1, endBatchSize: 8, numSpeculativeTokens: 2}]"
 

@@ -198,6 +198,16 @@ def test_failure_that_leaves_no_table_does_not_end_the_engine() -> None:
     assert engine.dsd is None
 
 
+def test_refused_engine_says_so_in_its_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[dict[str, str]] = []
+    monkeypatch.setattr(scheduler, "show_off", shown.append)
+    stand_in = SimpleNamespace(refusal=lambda _: "why not", identity=lambda _: {"engine": "3"})
+    monkeypatch.setattr(scheduler, "resolved", stand_in)
+    engine: Any = derive(type("Configured", (Base,), {"vllm_config": None}))()
+    assert engine.dsd is None
+    assert shown == [{"engine": "3"}]
+
+
 def test_failure_while_counting_leaves_the_outputs_alone() -> None:
     engine: Any = derive(Base)()
     engine.dsd, _ = new((1, 16, 1))

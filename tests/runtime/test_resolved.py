@@ -40,8 +40,8 @@ def config(**changes: Any) -> Any:
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if dsd-serve had been given nothing."""
-    monkeypatch.delenv(resolved.CONFIG_ENV, raising=False)
+    """As if dsd-serve had been given a config file and nothing else."""
+    monkeypatch.setenv(resolved.CONFIG_ENV, "schedule.yaml")
     monkeypatch.delenv(resolved.PREPARED_ENV, raising=False)
 
 
@@ -58,6 +58,14 @@ def test_start_up_table_prepares_every_k_and_is_no_schedule() -> None:
     assert table_of(found)[-1][1] == 16
     assert resolved.has_superset(found)
     assert to_triples(start_ranges(found, resolved.envelope(found, resolved.verdict(found)))) == [[1, 16, 4]]
+
+
+def test_without_a_config_file_vllm_starts_as_it_would_without_us(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing can change K then, and a table costs graphs; a plain `vllm serve` loads the plugin too."""
+    monkeypatch.delenv(resolved.CONFIG_ENV)
+    for found in (config(), config(pipeline_parallel_size=2)):
+        plugin.insert_table(found)
+        assert table_of(found) is None
 
 
 def test_prepared_tokens_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,6 +111,7 @@ def test_surprises_never_reach_vllm() -> None:
         ({"data_parallel_size": 2, "is_moe": True}, "mixture-of-experts"),
         ({"method": "nonsense"}, "nonsense"),
         ({"method": "mlp_speculator"}, "mlp_speculator"),
+        ({"method": "ngram", "num_speculative_tokens": 300}, "300 speculative tokens are more than"),
         ({"method": "suffix", "use_v2_model_runner": True}, "V1 only"),
     ],
 )

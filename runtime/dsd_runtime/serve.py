@@ -152,9 +152,9 @@ def names_host(arguments: Sequence[str]) -> bool:
         return True
     for _, path in option_values(arguments, "--config"):
         try:
-            data = yaml.safe_load(Path(path).read_text())
+            data = yaml.safe_load(Path(path).read_bytes())
         except (OSError, yaml.YAMLError):
-            return False
+            return False  # vLLM says what is wrong with it
         return isinstance(data, dict) and not {"host", "uds"}.isdisjoint(data)
     return False
 
@@ -225,13 +225,24 @@ def arguments_for(options: Options) -> list[str]:
         if compat.gate().mode == "off":
             arguments = static_table(arguments, config)
     if not names_host(arguments):
-        arguments += ["--host", default_host()]
+        # After `--` vLLM takes every word for a value.
+        end = arguments.index("--") if "--" in arguments else len(arguments)
+        arguments[end:end] = ["--host", default_host()]
     return arguments
 
 
 def say(text: str) -> None:
     """A line for the person at the terminal."""
     print(f"dsd-serve: {text}", file=sys.stderr, flush=True)
+
+
+def command_for(arguments: Sequence[str]) -> list[str]:
+    """The command line of `vllm serve`.
+
+    The module, not the script `vllm`: it is the vLLM of this interpreter, whatever PATH says. `-P` keeps the working
+    directory off the module path, as for a script: a folder `vllm` in it would be imported instead.
+    """
+    return [sys.executable, "-P", "-m", "vllm.entrypoints.cli.main", "serve", *arguments]
 
 
 def run(words: Sequence[str]) -> NoReturn:
@@ -244,9 +255,7 @@ def run(words: Sequence[str]) -> NoReturn:
     if gate.mode == "off":
         say(f"{gate.reason}; serving with a static schedule, which changes only with a restart")
     environment = environment_for(options, os.environ)
-    # The module, not the script `vllm`: it is the vLLM of this interpreter, whatever PATH says.
-    command = [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", *arguments]
-    os.execve(sys.executable, command, environment)
+    os.execve(sys.executable, command_for(arguments), environment)
 
 
 def main() -> NoReturn:

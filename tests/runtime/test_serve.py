@@ -90,6 +90,16 @@ def test_host_in_the_config_file_of_vllm_stays(tmp_path: Path) -> None:
     assert arguments("m", "--config", str(path))[-2] == "--host"
 
 
+def test_config_file_of_vllm_that_is_no_text_is_left_to_vllm(tmp_path: Path) -> None:
+    path = tmp_path / "vllm.yaml"
+    path.write_bytes(b"host: \xff\xfe")
+    assert arguments("m", "--config", str(path))[-2] == "--host"
+
+
+def test_host_goes_before_the_end_of_the_options() -> None:
+    assert arguments("--seed", "1", "--", "m") == ["--seed", "1", "--host", serve.default_host(), "--", "m"]
+
+
 def listens_on_ipv4(host: str) -> bool:
     """Whether a socket that vLLM would bind to `host` can be reached over IPv4."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -225,6 +235,17 @@ def test_environment(schedule: str, tmp_path: Path) -> None:
         "VLLM_PLUGINS": "a,dsd,dsd_http",
         "DSD_CONFIG": schedule,
     }
+
+
+def test_working_directory_lends_no_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder `vllm`, as in a checkout of vLLM, must not be taken for the installed one."""
+    (tmp_path / "vllm").mkdir()
+    (tmp_path / "vllm" / "__init__.py").write_text("raise SystemExit('the wrong vllm')")
+    monkeypatch.chdir(tmp_path)
+    python, *options = serve.command_for([])[: -len(["-m", "vllm.entrypoints.cli.main", "serve"])]
+    code = "import importlib.util; print(importlib.util.find_spec('vllm').origin)"
+    done = subprocess.run([python, *options, "-c", code], capture_output=True, text=True, check=True)
+    assert str(tmp_path) not in done.stdout
 
 
 def command(*words: str) -> subprocess.CompletedProcess[str]:

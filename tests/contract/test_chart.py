@@ -117,6 +117,12 @@ def test_ports_are_those_the_operator_listens_on() -> None:
     assert ports == defaults
 
 
+def test_an_operator_that_waits_is_not_killed() -> None:
+    """Ready it is once it has seen every resource; until then it may wait, for the API server or for the CRD."""
+    paths = {name: probe["httpGet"]["path"] for name, probe in _container().items() if name.endswith("Probe")}
+    assert paths == {"startupProbe": "/healthz", "livenessProbe": "/healthz", "readinessProbe": "/readyz"}
+
+
 def test_a_digest_after_the_tag_reaches_the_image_and_no_label() -> None:
     tag = f"0.1.0@sha256:{'a' * 64}"
     deployment = _one("Deployment", f"image.tag={tag}")

@@ -22,6 +22,7 @@ from dsd_operator.engine.client import EngineClient
 from dsd_operator.handlers import framework, watch
 from dsd_operator.health import Health
 from dsd_operator.metrics import Metrics
+from dsd_operator.reconcile.applier import Applier
 from dsd_operator.reconcile.delivery import Courier
 from dsd_operator.reconcile.events import Recorder
 from dsd_operator.reconcile.push import Pusher
@@ -47,6 +48,7 @@ class Parts:
     engines: EngineClient
     metrics: Metrics
     wakeups: Wakeups
+    applier: Applier
     pusher: Pusher
     workers: Workers
     resync: Resync
@@ -61,17 +63,18 @@ def build(settings: Settings, clock: Callable[[], float], loop: asyncio.Abstract
     wakeups = Wakeups(queue, watches)
     tokens = Tokens(client, settings.namespace, settings.service_account, clock)
     keys = Keys(client, clock)
+    applier = Applier(client, queue.add)
     pusher = Pusher(Courier(engines, tokens, keys), clock, queue.add)
     recorder = Recorder(client, socket.gethostname(), _now, clock)
     reconciler = Reconciler(
-        client, keys, tokens, pusher, recorder, metrics, watches, settings.runtime_image, _now, clock
+        client, keys, tokens, applier, pusher, recorder, metrics, watches, settings.runtime_image, _now, clock
     )
     workers = Workers(queue, wakeups, reconciler, metrics, clock)
     health = Health(clock, watches, workers.longest_pass)
     workers.finished = health.finished
     metrics.watch_queue(lambda: queue.depth)
     resync = Resync(client, queue, wakeups, settings.watch_namespaces, settings.resync_seconds)
-    return Parts(client, engines, metrics, wakeups, pusher, workers, resync, health)
+    return Parts(client, engines, metrics, wakeups, applier, pusher, workers, resync, health)
 
 
 async def run(settings: Settings) -> None:
@@ -113,6 +116,7 @@ async def _operate(parts: Parts, settings: Settings, loop: asyncio.AbstractEvent
     finally:
         for task in own:
             task.cancel()
+        parts.applier.close()
         parts.pusher.close()
         await asyncio.gather(*own, return_exceptions=True)
         halt.set()

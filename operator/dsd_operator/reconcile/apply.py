@@ -1,8 +1,8 @@
 """Bringing the children to the API server: each on its own, so that one that is refused holds up no other.
 
 A child is applied when the plan changed since our last apply, when it is another object than then, or when somebody
-took a field of ours: then our entry in its managedFields is smaller than we left it. Its fields are never compared with
-the plan, because clusters change them on the way in (webhooks, defaults), and we would never agree.
+took a field of ours: then our entry in its managedFields is not the one that we left. Its fields are never compared
+with the plan, because clusters change them on the way in (webhooks, defaults), and we would never agree.
 """
 
 import asyncio
@@ -75,12 +75,15 @@ async def _apply(client: Client, manifest: Object, live: Object | None, memory: 
 
 async def _send(client: Client, manifest: Object, wanted: str, memory: Memory) -> Report:
     kind, name = manifest["kind"], manifest["metadata"]["name"]
+    memory.sending.add((kind, name))
     try:
         stored = await client.apply(manifest)
     except ApiError as error:
         level = logging.DEBUG if isinstance(error, Gone) else logging.WARNING  # the namespace is on its way out
         _log.log(level, "The API server refuses %s %s: %s", kind, name, error.message)
         return _failed(manifest, error.message, error=error)
+    finally:
+        memory.sending.discard((kind, name))
     memory.applied[kind] = _record(wanted, stored)
     _log.info("Applied %s %s", kind, name)
     return Report(applied=(stored,))
@@ -94,14 +97,18 @@ def _failed(manifest: Object, message: str, foreign: bool = False, error: ApiErr
 
 
 def _record(wanted: str, live: Object) -> Applied:
-    return Applied(wanted, live["metadata"]["uid"], _our_fields(live))
+    return Applied(wanted, live["metadata"]["uid"], _our_entry(live))
 
 
-def _our_fields(live: Object) -> str:
-    """The fields that the API server holds for ours. Values are not in it: whoever changes one takes the field."""
+def _our_entry(live: Object) -> str:
+    """The fields that the API server holds for ours, and when we last changed one of them.
+
+    Values are not in it: whoever changes one takes the field. The time tells our own change that we do not know of: an
+    earlier request of ours that had been given up and was carried out last, or a restored backup.
+    """
     for entry in live["metadata"].get("managedFields") or ():
         if (entry.get("manager"), entry.get("operation"), entry.get("subresource")) == (FIELD_MANAGER, "Apply", None):
-            return json.dumps(entry.get("fieldsV1"), sort_keys=True)
+            return json.dumps([entry.get("time"), entry.get("fieldsV1")], sort_keys=True)
     return ""
 
 

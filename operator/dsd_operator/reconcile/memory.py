@@ -10,11 +10,11 @@ from dsd_runtime.protocol import ConfigFile
 
 @dataclass(frozen=True)
 class Applied:
-    """One child as we left it: what we asked for, which object it was, and which of its fields were ours then."""
+    """One child as we left it: what we asked for, which object it was, and our entry in its managedFields then."""
 
     digest: str
     uid: str
-    fields: str
+    entry: str
 
 
 @dataclass
@@ -47,6 +47,8 @@ class Memory:
     uid: str
     applied: dict[str, Applied] = field(default_factory=dict)
     """By kind."""
+    sending: set[tuple[str, str]] = field(default_factory=set)
+    """Kind and name of the children that the API server has not answered for."""
     pods: dict[str, PodRecord] = field(default_factory=dict)
     """By the pod's uid."""
     minted: Minted | None = None

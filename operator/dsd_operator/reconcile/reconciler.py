@@ -18,6 +18,7 @@ from dsd_operator.cluster.observe import Snapshot, look
 from dsd_operator.cluster.tokens import Tokens
 from dsd_operator.metrics import Metrics
 from dsd_operator.reconcile import apply, push, revisions
+from dsd_operator.reconcile.applier import Applier
 from dsd_operator.reconcile.auth import audience, auth_for
 from dsd_operator.reconcile.delivery import Target
 from dsd_operator.reconcile.events import Recorder
@@ -74,6 +75,7 @@ class Reconciler:
     client: Client
     keys: Keys
     tokens: Tokens
+    applier: Applier
     pusher: Pusher
     recorder: Recorder
     metrics: Metrics
@@ -117,11 +119,11 @@ class Reconciler:
             target = Target(key, audience(key), revision, resource.spec.schedule)
             self._note_change(resource, target, memory)
             manifests = plan(resource, await self._context(key, snapshot, revision))
-            applied, pods = await asyncio.gather(
-                apply.apply_all(self.client, manifests, snapshot.live, memory),
+            children, pods = await asyncio.gather(
+                self.applier.apply(key, manifests, snapshot.live, memory),
                 self._push(target, snapshot, memory),
             )
-            children, snapshot = children + applied, snapshot.with_applied(applied.applied)
+            snapshot = snapshot.with_applied(children.applied)
             if not pods.overtaken:
                 break
             overtaken = pods.overtaken
@@ -136,7 +138,7 @@ class Reconciler:
         """The schedule itself cannot be used: the plan leaves out what needs it, and pods keep what they have."""
         revision = self._revision(resource, snapshot, (), memory)
         manifests = plan(resource, await self._context(key, snapshot, revision))
-        applied = await apply.apply_all(self.client, manifests, snapshot.live, memory)
+        applied = await self.applier.apply(key, manifests, snapshot.live, memory)
         return _Work(snapshot.with_applied(applied.applied), None, None, applied, push.Report())
 
     def _revision(
@@ -178,15 +180,22 @@ class Reconciler:
 
     def _memory(self, key: Key, resource: DSDDeployment) -> Memory:
         memory = self._memories.get(key)
-        if memory is None or memory.uid != resource.metadata.uid:
-            memory = self._memories[key] = Memory(resource.metadata.uid)
-        return memory
+        if memory is not None and memory.uid == resource.metadata.uid:
+            return memory
+        if memory is not None:
+            self._drop(memory)
+        made = self._memories[key] = Memory(resource.metadata.uid)
+        return made
+
+    def _drop(self, memory: Memory) -> None:
+        self.applier.forget(memory)
+        self.pusher.forget(memory)
 
     def _forget(self, key: Key) -> None:
         memory = self._memories.pop(key, None)
         if memory is not None:
             _log.info("The resource is gone")
-            self.pusher.forget(memory)
+            self._drop(memory)
         self.metrics.remove(*key)
         self.watches.forget(key.namespace, key.name, names_for(key.name).base)
         self.tokens.forget(audience(key))

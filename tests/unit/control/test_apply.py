@@ -28,7 +28,7 @@ class FakeServer:
         if kind in self.refuse:
             raise self.refuse[kind]
         stored = deepcopy(manifest)
-        entry = {"manager": "dsd-operator", "operation": "Apply", "fieldsV1": {"f:all": {}}}
+        entry = {"manager": "dsd-operator", "operation": "Apply", "time": "t1", "fieldsV1": {"f:all": {}}}
         old = self.live.get(kind, {}).get("metadata", {})
         stored["metadata"] |= {"uid": old.get("uid", f"uid-{len(self.applied)}"), "managedFields": [entry]}
         self.live[kind] = stored
@@ -78,6 +78,15 @@ async def test_a_field_that_somebody_took_comes_back(server: FakeServer, memory:
     server.live["Service"]["metadata"]["managedFields"][0]["fieldsV1"] = {}
     await run(server, memory)
     assert server.applied == [*ALL, "Service"]
+
+
+async def test_a_late_write_of_our_own_is_put_right(server: FakeServer, memory: Memory) -> None:
+    """A request that was given up, or a backup: the fields are ours as before, their values are not the latest."""
+    await run(server, memory)
+    server.live["Deployment"]["metadata"]["managedFields"][0]["time"] = "t2"
+    await run(server, memory)
+    await run(server, memory)
+    assert server.applied == [*ALL, "Deployment"]
 
 
 async def test_what_others_add_is_none_of_our_business(server: FakeServer, memory: Memory) -> None:

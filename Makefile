@@ -6,13 +6,19 @@ SHELL := /bin/bash
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
 
+# A service without a user's session (a CI runner, say) may have no HOME; Go and uv do not start without.
+ifndef HOME
+export HOME := $(shell getent passwd "$$(id -u)" | cut -d: -f6)
+endif
+
 PYTHON ?= python3
 VENV = $(eval VENV := $$(shell $(PYTHON) -m tools.venv --path))$(VENV)
 CHECK_PYTHON = $(PYTHON) -c "import sys; sys.version_info >= (3, 11) or sys.exit(\"Python 3.11 or newer is needed: make PYTHON=python3.12 …\")"
 PY = $(VENV)/bin/python
 RUN = PATH="$(VENV)/bin:$$PATH" PYTHONUNBUFFERED=1
 PYTEST = $(RUN) $(PY) -m pytest
-COMPILE = $(RUN) uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+UV = $(shell $(PYTHON) -c "from tools.cluster import uv; print(uv.ensure())")
+COMPILE = $(RUN) $(UV) pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
 .PHONY: help
 help: ## List the targets
@@ -82,7 +88,6 @@ crds: venv ## Write the CRD from the models, and the chart's copy of it
 docs: venv ## Write the tables of the documentation, and that of vLLM's options
 	@$(RUN) $(PY) -m tools.generate_fields
 	@$(RUN) $(PY) -m tools.generate_methods
-	@$(RUN) $(PY) -m tools.generate_methods
 	@$(RUN) $(PY) -m tools.generate_option_table
 	@$(RUN) $(PY) -m bench.report
 
@@ -90,7 +95,6 @@ check-generated: venv ## Fail where a generated file is out of date
 	@$(RUN) $(PY) -m dsd_operator.api.crdgen --check crds/dsddeployments.yaml
 	@$(RUN) $(PY) -m tools.chart --check
 	@$(RUN) $(PY) -m tools.generate_fields --check
-	@$(RUN) $(PY) -m tools.generate_methods --check
 	@$(RUN) $(PY) -m tools.generate_methods --check
 	@$(RUN) $(PY) -m tools.generate_option_table --check
 

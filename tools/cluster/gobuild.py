@@ -1,6 +1,7 @@
 """Build the pinned tools from their Go modules into the cache, each once per version, module files and flags."""
 
 import hashlib
+import re
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -14,6 +15,8 @@ from tools.cluster.versions import Tool
 _BUILD_SECONDS = 3600
 # No cgo: static programs, no C compiler needed, and the same result on every machine.
 _ENVIRONMENT = {"CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off"}
+_OLDEST_GO = (1, 21)  # from then on, an older Go fetches the toolchain that a module asks for
+_INSTALL_GO = "Install Go 1.26 or newer (1.21 does, where it may fetch the newer toolchain), then run this again."
 _FLAGS = ("-mod=readonly", "-buildvcs=false", "-trimpath")
 
 
@@ -39,8 +42,17 @@ def binary(tool: Tool) -> Path:
 def _go() -> str:
     found = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
     if found is None:
-        raise ClusterError("Go is not on the PATH. Install Go 1.24 or newer (helm needs 1.26), then run this again.")
+        raise ClusterError(f"Go is not on the PATH. {_INSTALL_GO}")
+    version = shell.run([found, "env", "GOVERSION"], cwd=Path("/")).strip()
+    if too_old(version):
+        raise ClusterError(f"{found} is {version}, which cannot read the module files. {_INSTALL_GO}")
     return found
+
+
+def too_old(version: str) -> bool:
+    """Whether this Go (``go1.19.8``) neither reads today's module files nor fetches the toolchain they ask for."""
+    numbers = re.match(r"go(\d+)\.(\d+)", version)
+    return numbers is not None and (int(numbers[1]), int(numbers[2])) < _OLDEST_GO
 
 
 def _build(tool: Tool, destination: Path) -> None:

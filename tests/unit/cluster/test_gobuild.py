@@ -36,6 +36,8 @@ def test_key_changes_with_each_input(module: Path) -> None:
 @pytest.mark.usefixtures("module")
 def test_failed_build_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(command: list[str | Path], **_: object) -> str:
+        if "env" in command:
+            return "go1.26.0"
         output = Path(command[command.index("-o") + 1])
         output.parent.mkdir()
         output.write_text("half")
@@ -53,6 +55,8 @@ def test_builds_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
     builds = []
 
     def build(command: list[str | Path], **_: object) -> str:
+        if "env" in command:
+            return "go1.26.0"
         builds.append(command)
         output = Path(command[command.index("-o") + 1])
         output.parent.mkdir()
@@ -97,3 +101,22 @@ def test_kubernetes_is_one_version_throughout() -> None:
 )
 def test_module_files_name_no_address(file: Path) -> None:
     assert "://" not in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("version", "old"),
+    [("go1.19.8", True), ("go1.20", True), ("go1.21", False), ("go1.26.2", False), ("devel go1.27-abc", False)],
+)
+def test_debians_own_go_is_too_old(version: str, old: bool) -> None:
+    assert gobuild.too_old(version) is old
+
+
+@pytest.mark.usefixtures("module")
+def test_go_that_is_too_old_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    go = tmp_path / "bin" / "go"
+    go.parent.mkdir()
+    go.write_text("#!/bin/sh\necho go1.19.8\n")
+    go.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{go.parent}:/usr/bin:/bin")
+    with pytest.raises(ClusterError, match=r"bin/go is go1\.19\.8.*Install Go 1\.26"):
+        gobuild.ensure([_TOOL])

@@ -1,6 +1,6 @@
 """Remove outdated images: an image with vLLM takes gigabytes, in buildah's storage, the registry and containerd."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from tools.cluster import buildah, container_runtime, full_node, project_images, registry
 from tools.cluster.console import step
@@ -16,7 +16,7 @@ def outdated(references: Iterable[str], current: Sequence[str], kept: int = _KEP
     gone = []
     for reference in references:
         repository = reference.rpartition(":")[0]
-        if not repository.startswith(f"{registry.HOST}/") or reference in current:
+        if not is_ours(reference) or reference in current:
             continue
         seen[repository] = seen.get(repository, 0) + 1
         if seen[repository] > kept or repository not in map(project_images.repository_of, project_images.TARGETS):
@@ -31,6 +31,20 @@ def remove_outdated(current: Sequence[str]) -> None:
         with step(f"removing {len(gone)} outdated images"):
             buildah.forget(gone)
             registry.remove(gone)
-            if full_node.recorded_plane() is not None:
-                container_runtime.remove_images(full_node.layout(), gone)
+    if full_node.recorded_plane() is not None:
+        _remove_unknown({*buildah.stored(), *current})
     buildah.prune_layers(_KEPT_BUILD_STEPS)
+
+
+def _remove_unknown(known: Collection[str]) -> None:
+    """Remove from containerd what went elsewhere, also while no node ran: its content outlives the node."""
+    layout = full_node.layout()
+    unknown = sorted(name for name in container_runtime.images(layout) if is_ours(name) and name not in known)
+    if unknown:
+        with step(f"removing {len(unknown)} outdated images from containerd"):
+            container_runtime.remove_images(layout, unknown)
+
+
+def is_ours(name: str) -> bool:
+    """Whether this is a tag of the local registry; names by digest go with their tags."""
+    return name.startswith(f"{registry.HOST}/") and "@" not in name

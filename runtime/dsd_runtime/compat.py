@@ -34,6 +34,7 @@ SCHEDULER: Final = "v1/core/sched/scheduler.py"
 HOOKS: Final = (
     Hook(SCHEDULER, "Scheduler", "_update_after_schedule", ("scheduler_output",)),
     Hook(SCHEDULER, "Scheduler", "update_from_output", ("scheduler_output", "model_runner_output")),
+    Hook(SCHEDULER, "Scheduler", "set_pause_state", ("pause_state",)),
     Hook(
         SCHEDULER,
         "Scheduler",

@@ -99,6 +99,10 @@ class StepRecorder:
         emitted = sum(len(o.new_token_ids) for batch in outputs.values() for o in batch.outputs)
         self.runtime.observe(outcome(step, now - ended if priced and ended is not None else None, emitted))
 
+    def interrupted(self) -> None:
+        """The engine is paused or goes on after a pause, with requests that wait: that time is no step's price."""
+        self._ended = None
+
 
 def phases(output: Any, maximum: int) -> tuple[bool, bool]:
     """(some request is decoding, no request is in its prefill) for a SchedulerOutput.
@@ -208,6 +212,12 @@ class DsdSchedulerMixin:
         if self.dsd is not None:
             self._safely(self.dsd.finished, outputs, self.has_unfinished_requests)  # type: ignore[attr-defined]
         return outputs
+
+    def set_pause_state(self, pause_state: Any) -> None:
+        """vLLM calls this for a pause, as for new weights, and after it."""
+        super().set_pause_state(pause_state)  # type: ignore[misc]
+        if self.dsd is not None:
+            self._safely(self.dsd.interrupted)
 
 
 def derive(base: type[Any]) -> type[Any]:

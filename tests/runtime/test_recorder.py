@@ -117,6 +117,20 @@ def test_idle_time_is_nobodys() -> None:
     assert [s.seconds for s in runtime.seen] == [None, 1, None]
 
 
+@pytest.mark.usefixtures("clock")
+def test_a_pause_is_nobodys() -> None:
+    """Requests stay in the queue while the weights of the model are replaced, so no idle time is seen."""
+    engine: Any = derive(Base)()
+    engine.dsd, runtime = new((1, 16, 2))
+    for change in (None, None, "PAUSED_ALL", None):
+        if change:
+            engine.set_pause_state(change)
+            engine.set_pause_state("UNPAUSED")
+        run(engine.dsd, output(decode=1))
+    assert [s.seconds for s in runtime.seen] == [None, 1, None, 1]
+    assert engine.paused == ["PAUSED_ALL", "UNPAUSED"]
+
+
 def test_drafts_by_position() -> None:
     recorder, runtime = new((1, 16, 3))
     run(recorder, output(decode=3), [(3, 2), (2, 0), (3, 3)])
@@ -167,9 +181,14 @@ class Base:
 
     def __init__(self) -> None:
         self.scheduled: list[int] = []
+        self.paused: list[str] = []
 
     def _update_after_schedule(self, scheduler_output: Any) -> None:
         self.scheduled.append(scheduler_output.num_spec_tokens_to_schedule)
+
+    def set_pause_state(self, pause_state: str) -> None:
+        """Remember."""
+        self.paused.append(pause_state)
 
     def update_from_output(self, *arguments: Any) -> Any:
         """Hand back what came in."""

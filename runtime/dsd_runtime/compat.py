@@ -106,7 +106,7 @@ def gate() -> Gate:
     try:
         version = importlib.metadata.version("vllm")
     except importlib.metadata.PackageNotFoundError:
-        return Gate("off", "", "vLLM is not installed; the extra of this package brings it: dsd-runtime[vllm]")
+        return Gate("off", "", "vLLM is not installed; `pip install dsd-runtime[vllm]` brings it")
     if ".".join(version.split(".")[:2]) not in SUPPORTED:
         known = ", ".join(f"{series}.x" for series in SUPPORTED)
         return Gate("off", version, f"vLLM {version} is not known to this plugin (known: {known})")

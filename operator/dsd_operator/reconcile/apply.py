@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dsd_operator.cluster.client import FIELD_MANAGER, Client
-from dsd_operator.cluster.errors import ApiError, Gone, Invalid, Retry
+from dsd_operator.cluster.errors import ApiError, Forbidden, Gone, Invalid, Retry
 from dsd_operator.cluster.ownership import Claim, claim, controller
 from dsd_operator.reconcile.memory import Applied, Memory
 from dsd_operator.render.plan import digest
@@ -21,6 +21,9 @@ from dsd_operator.status.observed import ApplyFailure
 
 _LAST: Final = frozenset({"Deployment"})
 """Applied after the others: its pods need them."""
+
+_LEFT_OVER: Final = "; it is left over from an earlier resource of this name: delete it, and it is made anew"
+"""Some clusters (OpenShift) let only those change an owner who may delete the object, which we may not."""
 
 Object = Mapping[str, Any]
 
@@ -70,10 +73,10 @@ async def _apply(client: Client, manifest: Object, live: Object | None, memory: 
     wanted = digest(manifest)
     if live is not None and memory.applied.get(manifest["kind"]) == _record(wanted, live):
         return Report()
-    return await _send(client, manifest, wanted, memory)
+    return await _send(client, manifest, wanted, standing, memory)
 
 
-async def _send(client: Client, manifest: Object, wanted: str, memory: Memory) -> Report:
+async def _send(client: Client, manifest: Object, wanted: str, standing: Claim, memory: Memory) -> Report:
     kind, name = manifest["kind"], manifest["metadata"]["name"]
     memory.sending.add((kind, name))
     try:
@@ -81,7 +84,8 @@ async def _send(client: Client, manifest: Object, wanted: str, memory: Memory) -
     except ApiError as error:
         level = logging.DEBUG if isinstance(error, Gone) else logging.WARNING  # the namespace is on its way out
         _log.log(level, "The API server refuses %s %s: %s", kind, name, error.message)
-        return _failed(manifest, error.message, error=error)
+        left_over = standing is Claim.ORPHAN and isinstance(error, Forbidden)
+        return _failed(manifest, error.message + (_LEFT_OVER if left_over else ""), error=error)
     finally:
         memory.sending.discard((kind, name))
     memory.applied[kind] = _record(wanted, stored)

@@ -132,6 +132,15 @@ async def test_a_foreign_object_is_left_alone(server: FakeServer, memory: Memory
     assert report.retry
 
 
+async def test_an_orphan_that_may_not_be_taken_over_comes_with_a_way_out(server: FakeServer, memory: Memory) -> None:
+    await run(server, memory)
+    del server.live["ConfigMap"]["metadata"]["ownerReferences"]
+    server.refuse["ConfigMap"] = Forbidden(403, "cannot set an ownerRef on a resource you can't delete")
+    (failure,) = (await run(server, Memory("new"))).failures
+    assert not failure.foreign
+    assert failure.message.endswith("delete it, and it is made anew")
+
+
 async def test_a_child_on_its_way_out_is_waited_for(server: FakeServer, memory: Memory) -> None:
     await run(server, memory)
     server.live["Deployment"]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"

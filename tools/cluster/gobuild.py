@@ -57,8 +57,10 @@ def too_old(version: str) -> bool:
 
 def _build(tool: Tool, destination: Path) -> None:
     """Build into a temporary directory beside the destination and rename: a half-written build is never seen."""
-    destination.parent.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{tool.name}-", dir=destination.parent.parent) as temporary:
+    root, prefix = destination.parent.parent, f".{tool.name}-"
+    for abandoned in root.glob(f"{prefix}*"):  # of builds that were killed: this one holds the lock
+        shutil.rmtree(abandoned, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=root) as temporary:
         staged = Path(temporary) / "built"
         options = [*_FLAGS, "-ldflags", tool.ldflags]
         command: list[str | Path] = [_go(), "build", *options, "-o", staged / tool.name, tool.package]

@@ -7,6 +7,7 @@ benchmarks use it; `tiny` makes the random models of the tests.
 
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,7 +58,10 @@ def _make(target: Path, key: str) -> None:
 @contextmanager
 def _staging(target: Path) -> Iterator[Path]:
     """A directory that takes the place of `target` when the body succeeds, and never half-way."""
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as temporary:
+    prefix = f".{target.name}-"
+    for abandoned in target.parent.glob(f"{prefix}*"):  # by a conversion that was killed: this one holds the lock
+        shutil.rmtree(abandoned)
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=target.parent) as temporary:
         staged = Path(temporary) / "new"
         staged.mkdir()
         yield staged

@@ -64,9 +64,12 @@ def test_builds_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
         return ""
 
     monkeypatch.setattr(shell, "run", build)
+    killed = paths.binaries_root() / ".thing-x1y2"
+    (killed / "built").mkdir(parents=True)
     gobuild.ensure([_TOOL])
     gobuild.ensure([_TOOL])
     assert len(builds) == 1
+    assert not killed.exists(), "what a killed build left does not pile up"
     assert gobuild.binary(_TOOL).read_text() == "program"
     assert "[1/1] building thing 1.2.3" in capsys.readouterr().err
 

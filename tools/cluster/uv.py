@@ -1,11 +1,10 @@
 """Find uv, or install the pinned one into the cache."""
 
-import os
 import shutil
 import sys
 from pathlib import Path
 
-from tools.cluster import paths, shell
+from tools.cluster import locks, paths, shell
 from tools.cluster.console import step
 
 _ELF = b"\x7fELF"
@@ -25,14 +24,21 @@ def ensure() -> Path:
         return Path(found).resolve()
     own = paths.cache_root() / "uv"
     if not (own / "bin" / "uv").exists():
-        with step("installing uv"):
-            staged = own.with_name(f".uv-{os.getpid()}")
-            shutil.rmtree(staged, ignore_errors=True)
-            shell.run([sys.executable, "-m", "venv", staged])
-            shell.run([staged / "bin" / "python", "-m", "pip", "install", "-q", "--require-hashes", "-r", _LOCK])
-            shutil.rmtree(own, ignore_errors=True)
-            staged.rename(own)
+        with locks.locked(own.with_suffix(".lock"), "installing uv"):
+            if not (own / "bin" / "uv").exists():
+                _install(own)
     return own / "bin" / "uv"
+
+
+def _install(own: Path) -> None:
+    """Into a directory beside ``own``, renamed at the end: a half-made one is never used."""
+    staged = own.with_name(".uv-new")
+    shutil.rmtree(staged, ignore_errors=True)
+    with step("installing uv"):
+        shell.run([sys.executable, "-m", "venv", staged])
+        shell.run([staged / "bin" / "python", "-m", "pip", "install", "-q", "--require-hashes", "-r", _LOCK])
+    shutil.rmtree(own, ignore_errors=True)
+    staged.rename(own)
 
 
 def cache_directory(uv: Path) -> Path:

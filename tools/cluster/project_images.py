@@ -52,7 +52,9 @@ def _files(root: Path, wanted: frozenset[str]) -> list[Path]:
     if not (root / ".git").exists():
         found = [file for path in wanted for file in [root / path, *(root / path).rglob("*")]]
         return sorted({file for file in found if file.is_file() and "__pycache__" not in file.parts})
-    listed = shell.run(["git", "ls-files", "-z", "-co", "--exclude-standard", "--", *sorted(wanted)], cwd=root)
+    # git would refuse a checkout of another user, as root has it in many a CI.
+    git = ["git", "-c", f"safe.directory={root.resolve()}"]
+    listed = shell.run([*git, "ls-files", "-z", "-co", "--exclude-standard", "--", *sorted(wanted)], cwd=root)
     return sorted({root / name for name in listed.split("\0") if name and (root / name).is_file()})
 
 

@@ -1,5 +1,6 @@
 """Names of images follow their inputs; outdated ones go; a user's cluster has the user's images."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -62,6 +63,14 @@ def test_executable_bit_and_base_image_count(tree: Path) -> None:
     other = names(tree, BaseImages(python=_BASES.python, vllm="host/vllm:2"))
     assert other["operator"] == before["operator"]
     assert other["runtime"] != before["runtime"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+def test_checkout_of_another_user(tree: Path) -> None:
+    before = names(tree)
+    for path in (tree, tree / ".git"):
+        os.chown(path, 65534, 65534)
+    assert names(tree) == before
 
 
 def test_missing_path_is_named(tree: Path) -> None:

@@ -32,7 +32,8 @@ def _hosts() -> set[str]:
 
 
 def _files() -> list[Path]:
-    listed = _output("git", "-C", str(REPOSITORY), "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    git = ("git", "-c", f"safe.directory={REPOSITORY}", "-C", str(REPOSITORY))  # whoever owns the checkout
+    listed = _output(*git, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     return [REPOSITORY / name for name in listed.split("\0") if name and (REPOSITORY / name).is_file()]
 
 

@@ -30,6 +30,7 @@ def test_a_deleted_service_comes_back_and_leads_to_the_engine(shared: Handle) ->
 
     service = Engine(pod_url(new["spec"]["clusterIP"], new["spec"]["ports"][0]["port"]), timeout=5)
     wait_for("the Service to lead to the engine", service.healthy, bool, CHANGE_TIMEOUT)
+    assert in_use(service.status()) == in_use(shared.engine().status()) == {shared.status()["schedule"]["hash"]}
     assert identity(shared.pod()) == identity(pod)
 
 

@@ -42,7 +42,8 @@ class Load:
         self._urls, self._prompts, self._streams = urls, prompts, streams
         self._max_tokens, self._pause = max_tokens, pause
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="load", daemon=True)
+        self._fault: BaseException | None = None
+        self._thread = threading.Thread(target=self._main, name="load", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -53,11 +54,19 @@ class Load:
     ) -> None:
         self._stop.set()
         self._thread.join()
+        if self._fault is not None:
+            raise RuntimeError("the clients themselves failed") from self._fault
 
     @property
     def failures(self) -> list[Answer]:
         """Requests that did not end as asked."""
         return [answer for answer in self.answers if answer.error]
+
+    def _main(self) -> None:
+        try:
+            asyncio.run(self._run())
+        except BaseException as fault:
+            self._fault = fault
 
     async def _run(self) -> None:
         timeout = aiohttp.ClientTimeout(total=120)

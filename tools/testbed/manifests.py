@@ -18,8 +18,8 @@ MAX_TOKENS: Final = 4
 
 _MAX_MODEL_LEN: Final = 512
 # Several engines share the cores, and threads and processes that wait for each other spin: one thread per engine (the
-# n-gram drafter has a pool of its own, numba's), and vLLM's worker inside the engine core, where a single GPU has it too
-# (what VLLM_ENABLE_V1_MULTIPROCESSING=0 changes on a CPU; the core stays a process of its own). It also starts faster.
+# n-gram drafter has a pool of its own, numba's), and vLLM's worker inside the engine core, where a single GPU has it
+# (that is what VLLM_ENABLE_V1_MULTIPROCESSING=0 changes on a CPU; the core stays a process). It also starts faster.
 _ENV: Final = [
     {"name": "HF_HUB_OFFLINE", "value": "1"},
     {"name": "NUMBA_NUM_THREADS", "value": "1"},
@@ -138,11 +138,7 @@ def reference_pod(target_namespace: str, name: str, target: str, image: str) -> 
     spec = _pod_spec(
         {
             "image": image,
-            "command": [
-                *command,
-                "--enforce-eager",
-                *(word for option in options.items() for word in option),
-            ],
+            "command": [*command, "--enforce-eager", *(word for option in options.items() for word in option)],
             "env": [*env, {"name": "VLLM_PLUGINS", "value": ""}],
             "resources": _RESOURCES,
             "readinessProbe": {"httpGet": {"path": "/health", "port": ENGINE_PORT}, "periodSeconds": 2},

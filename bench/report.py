@@ -12,8 +12,8 @@ PAGE: Final = REPOSITORY / "docs" / "benchmarks.md"
 
 _HEAD: Final = """# Benchmarks
 
-Made by `python -m bench.report` from the files in `bench/results/`; do not edit. Each has its `make` target, which measures
-anew and writes the file: the environment, the method, every measured value, and the numbers that are required to hold.
+Made by `python -m bench.report` from the files in `bench/results/`; do not edit. Each has its `make` target, which
+measures anew and writes the file: environment, method, every measured value, and the numbers that are required to hold.
 """
 
 

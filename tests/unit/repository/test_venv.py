@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tools import venv
+from tools.cluster import uv
 from tools.cluster.paths import REPOSITORY
 
 
@@ -40,7 +41,7 @@ def test_building_one_removes_them(cache: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(venv, "_build", build)
     monkeypatch.setattr(venv, "_install_projects", lambda *_: None)
     monkeypatch.setattr(venv, "ensure_system_packages", lambda: None)
-    monkeypatch.setattr(venv.uv, "ensure", lambda: Path("uv"))
+    monkeypatch.setattr(uv, "ensure", lambda: Path("uv"))
     venv.ensure(home)
     left = {path.name for path in cache.iterdir() if path.is_dir()}
     assert left == {"venv-now", "venv-other-python", "venv-neighbour", "venv-nameless"}

@@ -69,15 +69,13 @@ class StepRecorder:
     def begin(self, output: Any) -> None:
         """The model's output for a scheduled step is about to be processed.
 
-        A step without requests was not noted. Under asynchronous scheduling vLLM schedules one where nothing can go on
-        yet, and the step after it before this one's output is there.
+        It may be one that was not noted, for it has no requests: under asynchronous scheduling vLLM schedules such a
+        step where nothing can go on yet, and the step after it before this one's output is there.
         """
         self._current = None
-        if not output.num_scheduled_tokens:
-            return
-        while self._pending and self._current is None:
-            step = self._pending.popleft()
-            self._current = step if step.output is output else None
+        if any(step.output is output for step in self._pending):
+            while self._current is None or self._current.output is not output:
+                self._current = self._pending.popleft()
 
     def drafts(self, drafted: int, accepted: int) -> None:
         """One request of the current step verified `drafted` tokens."""

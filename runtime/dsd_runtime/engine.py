@@ -55,7 +55,7 @@ class EngineRuntime:
     def of(cls, config: Any) -> "EngineRuntime":
         """Make it from a resolved VllmConfig that `resolved.refusal` has nothing against."""
         verdict = resolved.verdict(config)
-        envelope = resolved.envelope(config, verdict)
+        envelope = resolved.as_started(config, resolved.envelope(config, verdict))
         return cls(envelope, verdict.reasons, start_ranges(config, envelope), resolved.identity(config))
 
     def _watch(self) -> config_file.Watcher | None:

@@ -96,6 +96,15 @@ def envelope(config: Any, judged: support.Verdict) -> Envelope:
     )
 
 
+def as_started(config: Any, envelope: Envelope) -> Envelope:
+    """The envelope with the K values that the start-up table really prepared: vLLM drops the table under data
+    parallelism, there is none without a config file, and a small max_num_seqs leaves values out of it."""
+    table = config.speculative_config.num_speculative_tokens_per_batch_size
+    maximum = envelope.num_speculative_tokens
+    tokens = {min(k, maximum) for _, _, k in table} if table else {maximum}
+    return envelope.model_copy(update={"prepared_tokens": tuple(sorted(tokens))})
+
+
 def insert_superset(config: Any, table: Sequence[schedule.Triple]) -> None:
     """Set the start-up table, marked as ours: it exists so that vLLM prepares every K, and is no schedule."""
     config.speculative_config.num_speculative_tokens_per_batch_size = list(table)

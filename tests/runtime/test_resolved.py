@@ -162,6 +162,16 @@ def test_envelope(changes: dict[str, Any], allowed: tuple[int, ...], verify_only
     assert envelope.drafter_max_model_len == 2048
 
 
+@pytest.mark.parametrize(
+    ("table", "prepared"),
+    [(None, (4,)), ([(1, 14, 4), (15, 15, 2), (16, 16, 0)], (0, 2, 4)), ([(1, 8, 9), (9, 16, 1)], (1, 4))],
+)
+def test_prepared_is_what_the_table_holds_that_vllm_kept(table: Any, prepared: tuple[int, ...]) -> None:
+    found = config(num_speculative_tokens_per_batch_size=table)
+    envelope = resolved.as_started(found, resolved.envelope(found, resolved.verdict(found)))
+    assert envelope.prepared_tokens == prepared
+
+
 def test_drafter_without_a_model_has_no_length() -> None:
     """For ngram vLLM puts the target's own config in the drafter's place."""
     found = config(method="ngram")

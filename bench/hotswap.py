@@ -18,13 +18,12 @@ import aiohttp
 from bench.results import Required, Result, environment, spread, write
 from dsd_runtime.protocol import STATUS_PATH, EngineStatus
 from dsd_runtime.schedule import Ranges, from_triples, schedule_hash
-from tools.models import tiny
 from tools.testbed import manifests
 from tools.testbed.engine import Engine, in_use, pod_url
 from tools.testbed.handle import CHANGE_TIMEOUT, START_TIMEOUT, Handle, identity
-from tools.testbed.install import Installation, install, models_directory
-from tools.testbed.kube import Kube
+from tools.testbed.install import Installation, install
 from tools.testbed.load import Answer, Load
+from tools.testbed.site import site
 from tools.testbed.workload import DRAFTERS, TARGET, prompts, schedules
 
 NAME: Final = "hotswap"
@@ -116,24 +115,12 @@ def required_of(data: Sequence[dict[str, Any]]) -> tuple[Required, ...]:
 @contextmanager
 def engines_up(installation: Installation) -> Iterator[Handle]:
     """The namespace with the deployment under measurement, Ready; removed afterwards."""
-    kube = installation.kube
-    _remove(kube)  # also what a run that was killed has left: a volume that stays Released binds no new claim
-    kube.apply(manifests.namespace(NAMESPACE))
-    for manifest in manifests.model_volume(NAMESPACE, str(tiny.make(models_directory()))):
-        kube.apply(manifest)
-    first = from_triples([(1, 64, 2)])
-    kube.apply(manifests.dsd_deployment(NAMESPACE, NAME, TARGET, DRAFTERS["ngram"], first, REPLICAS))
-    handle = Handle(kube, NAMESPACE, NAME)
-    try:
+    kube, first = installation.kube, from_triples([(1, 64, 2)])
+    with site(kube, NAMESPACE):
+        kube.apply(manifests.dsd_deployment(NAMESPACE, NAME, TARGET, DRAFTERS["ngram"], first, REPLICAS))
+        handle = Handle(kube, NAMESPACE, NAME)
         handle.wait_ready(REPLICAS * START_TIMEOUT)
         yield handle
-    finally:
-        _remove(kube)
-
-
-def _remove(kube: Kube) -> None:
-    kube.remove_namespace(NAMESPACE, 2 * CHANGE_TIMEOUT)
-    kube.delete("PersistentVolume", None, f"{NAMESPACE}-models")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

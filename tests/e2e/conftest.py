@@ -10,10 +10,10 @@ from typing import Final
 import pytest
 
 from tests.e2e.fleet import NAMESPACE, Fleet, Oracle
-from tools.models import tiny
 from tools.testbed import diagnostics
 from tools.testbed.handle import Handle
-from tools.testbed.install import Installation, install, models_directory
+from tools.testbed.install import Installation, install
+from tools.testbed.site import site
 from tools.testbed.waiting import TRANSIENT
 from tools.testbed.workload import DRAFTERS
 
@@ -35,11 +35,10 @@ def installation() -> Installation:
 @pytest.fixture(scope="session")
 def fleet(installation: Installation, request: pytest.FixtureRequest) -> Iterator[Fleet]:
     """The engines that the selected tests need, all starting at once; gone after the session."""
-    directory = tiny.make(models_directory())
-    fleet = Fleet(installation, str(directory))
-    fleet.open(_methods_of(request.session.items))
-    yield fleet
-    fleet.close()
+    fleet = Fleet(installation)
+    with site(installation.kube, NAMESPACE):
+        fleet.start(_methods_of(request.session.items))
+        yield fleet
 
 
 def _methods_of(items: Sequence[pytest.Item]) -> list[str]:

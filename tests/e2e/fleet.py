@@ -24,26 +24,16 @@ Oracle = Mapping[Tokens, Tokens]
 class Fleet:
     """Starts engines and hands them out; applying again what runs already changes nothing."""
 
-    def __init__(self, installation: Installation, models: str) -> None:
+    def __init__(self, installation: Installation) -> None:
         self.installation = installation
         self.kube = installation.kube
-        self._models = models
         self._applied: set[str] = set()
 
-    def open(self, methods: Iterable[str]) -> None:
-        """An empty namespace, the models in it, and all engines starting at once."""
-        self.close()
-        self.kube.apply(manifests.namespace(NAMESPACE))
-        for manifest in manifests.model_volume(NAMESPACE, self._models):
-            self.kube.apply(manifest)
+    def start(self, methods: Iterable[str]) -> None:
+        """Start the reference engine and those of `methods`, all at once."""
         self.kube.apply(manifests.reference_pod(NAMESPACE, REFERENCE, TARGET, self.installation.runtime_image))
         for method in methods:
             self._apply(method)
-
-    def close(self) -> None:
-        """Remove the namespace and the volume, and wait until both are gone."""
-        self.kube.remove_namespace(NAMESPACE, 2 * CHANGE_TIMEOUT)
-        self.kube.delete("PersistentVolume", None, f"{NAMESPACE}-models")
 
     def ready(self, method: str) -> Handle:
         """The deployment of `method`, Ready."""

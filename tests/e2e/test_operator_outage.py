@@ -45,10 +45,12 @@ def test_the_file_brings_the_schedule_to_a_pod_that_the_operator_cannot_reach(
     with dropped(pod, operator["status"]["podIP"]):
         shared.set_schedule(schedule)
         condition = wait_for_unreachable(shared)
+        counted = shared.status()["schedule"]
         wait_for_file(engine, schedule_hash(schedule))
 
     assert condition["reason"] == "PodUnreachable", condition
     assert pod["metadata"]["name"] in condition["message"]
+    assert (counted["podsUnknown"], counted["podsApplied"], counted["podsTotal"]) == (1, 0, 1)
     shared.wait_applied(schedule)
     assert identity(shared.pod()) == identity(pod)
     assert shared.condition("ScheduleApplied")["status"] == "True"

@@ -57,9 +57,14 @@ def namespace(name: str) -> Json:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
+def volume_name(target_namespace: str) -> str:
+    """The volume of a namespace's models; volumes are cluster-scoped."""
+    return f"{target_namespace}-models"
+
+
 def model_volume(target_namespace: str, directory: str, claim: str = _CLAIM) -> list[Json]:
     """A read-only volume over a directory of the node, and the claim bound to it."""
-    volume = f"{target_namespace}-models"
+    volume = volume_name(target_namespace)
     common = {"accessModes": ["ReadOnlyMany"], "storageClassName": ""}
     return [
         {

@@ -4,6 +4,7 @@ import itertools
 import json
 import subprocess
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,11 +26,7 @@ _NEEDED: Final = frozenset({"ServiceAccount", "ClusterRole", "ClusterRoleBinding
 def cluster() -> Iterator[ApiOnlyCluster]:
     """The API server and the controllers, with everything that the operator needs installed."""
     with ApiOnlyCluster() as running:
-        admin = _Admin(running.kubeconfig)
-        admin.run("create", "namespace", SYSTEM)
-        admin.run("apply", "--server-side", "-f", str(ROOT / "crds"))
-        admin.run("apply", "-f", "-", given=json.dumps({"apiVersion": "v1", "kind": "List", "items": _rights()}))
-        admin.run("wait", "--for=condition=Established", "crd/dsddeployments.dsd-operator.io", "--timeout=30s")
+        prepare(running.kubeconfig)
         yield running
 
 
@@ -42,13 +39,8 @@ def kube(cluster: ApiOnlyCluster) -> Kube:
 @pytest.fixture(scope="session")
 def operator_kubeconfig(cluster: ApiOnlyCluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A kubeconfig with a token of the operator's own service account."""
-    admin = _Admin(cluster.kubeconfig)
-    token = admin.run("create", "token", RELEASE, "--namespace", SYSTEM, "--duration=2h").strip()
-    content = yaml.safe_load(cluster.kubeconfig.read_text())
-    content["users"] = [{"name": "operator", "user": {"token": token}}]
-    content["contexts"][0]["context"]["user"] = "operator"
     path = tmp_path_factory.mktemp("operator") / "kubeconfig"
-    path.write_text(yaml.safe_dump(content))
+    log_in(cluster.kubeconfig, path)
     return path
 
 
@@ -61,11 +53,36 @@ def world(
     request: pytest.FixtureRequest,
 ) -> Iterator[World]:
     """A namespace for this test."""
-    words = str(request.node.originalname).removeprefix("test_").replace("_", "-")[:40].strip("-")
-    name = f"t{next(_numbers)}-{words}"  # never one that is still being deleted
-    with World(kube, cluster.kubeconfig, operator_kubeconfig, name, tmp_path) as made:
-        request.node.stash[_WORLD] = made
+    with new_world(kube, cluster.kubeconfig, operator_kubeconfig, tmp_path, request.node) as made:
         yield made
+
+
+@contextmanager
+def new_world(kube: Kube, admin: Path, operator: Path, directory: Path, item: pytest.Function) -> Iterator[World]:
+    """A namespace of its own on any API server; its operators' logs go into the test's report."""
+    words = item.originalname.removeprefix("test_").replace("_", "-")[:40].strip("-")
+    name = f"t{next(_numbers)}-{words}"  # never one that is still being deleted
+    with World(kube, admin, operator, name, directory) as made:
+        item.stash[_WORLD] = made
+        yield made
+
+
+def prepare(kubeconfig: Path) -> None:
+    """Bring an API server what the operator needs: its namespace, the CRD, the chart's rights."""
+    admin = _Admin(kubeconfig)
+    admin.run("create", "namespace", SYSTEM)
+    admin.run("apply", "--server-side", "-f", str(ROOT / "crds"))
+    admin.run("apply", "-f", "-", given=json.dumps({"apiVersion": "v1", "kind": "List", "items": _rights()}))
+    admin.run("wait", "--for=condition=Established", "crd/dsddeployments.dsd-operator.io", "--timeout=30s")
+
+
+def log_in(kubeconfig: Path, path: Path) -> None:
+    """Write a kubeconfig with a fresh token of the operator's own service account."""
+    token = _Admin(kubeconfig).run("create", "token", RELEASE, "--namespace", SYSTEM, "--duration=2h").strip()
+    content = yaml.safe_load(kubeconfig.read_text())
+    content["users"] = [{"name": "operator", "user": {"token": token}}]
+    content["contexts"][0]["context"]["user"] = "operator"
+    path.write_text(yaml.safe_dump(content))
 
 
 _numbers = itertools.count(1)

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
@@ -61,7 +62,9 @@ class ApiOnlyCluster:
     Starts in about 4 s once the programs are built. Whatever ends the test run, also SIGKILL, the next use cleans up.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, admission_plugins: tuple[str, ...] = ()) -> None:
+        """``admission_plugins`` are those of the API server that are not on by default."""
+        self._admission_plugins = admission_plugins
         self._state: Path | None = None
         self._plane: ControlPlane | None = None
 
@@ -74,7 +77,7 @@ class ApiOnlyCluster:
         assert owner is not None, "this process runs"
         Layout(self._state).owner.write_text(json.dumps(owner.__dict__))
         try:
-            self._plane = api_only.start(self._state)
+            self._plane = api_only.start(self._state, self._admission_plugins)
         except BaseException:
             api_only.stop(self._state)  # the logs stay for whoever reads the error; the next run removes them
             raise
@@ -117,6 +120,16 @@ class ApiOnlyCluster:
         plane = self._running
         components.start(plane.layout, control_plane.apiserver(plane))
         components.start(plane.layout, control_plane.controller_manager(plane))
+
+    def rotate_token_keys(self, *names: str) -> None:
+        """Restart the API server with these key pairs of service-account tokens; the first signs. New ones are made."""
+        authority = self._running.authority
+        for name in names:
+            if not authority.key(name).exists():
+                authority.create_key_pair(name)
+        self.stop_apiserver()
+        self._plane = replace(self._running, token_keys=names)
+        self.start_apiserver()
 
 
 def _remove(state: Path) -> None:

@@ -4,6 +4,7 @@ Any number run side by side, each in a directory of its own, and beside the full
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from tools.cluster import components, control_plane, gobuild, ports, versions
@@ -43,8 +44,10 @@ def _running(layout: Layout) -> bool:
     return all(components.daemon(layout, name).running() for name in names)
 
 
-def start(state: Path) -> ControlPlane:
+def start(state: Path, admission_plugins: tuple[str, ...] = ()) -> ControlPlane:
     """Start a cluster in ``state``, or return the one that runs there. What a crash left is removed first.
+
+    ``admission_plugins`` are those of the API server that are not on by default.
 
     Raises ClusterError with the component and the end of its log if it does not start.
     """
@@ -57,7 +60,7 @@ def start(state: Path) -> ControlPlane:
         stop(state)
         layout.make()
         try:
-            return _start(layout)
+            return _start(layout, admission_plugins)
         except components.ComponentError as error:
             _stop_components(layout)
             if attempt == _STARTS or not error.lost_race_for_port:
@@ -65,9 +68,9 @@ def start(state: Path) -> ControlPlane:
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-def _start(layout: Layout) -> ControlPlane:
+def _start(layout: Layout, admission_plugins: tuple[str, ...]) -> ControlPlane:
     chosen = ports.free_ports(3)
-    plane = _plane(layout, *chosen)
+    plane = replace(_plane(layout, *chosen), admission_plugins=admission_plugins)
     control_plane.make_credentials(plane)
     components.start(layout, control_plane.etcd(plane), control_plane.apiserver(plane))
     components.start(layout, control_plane.controller_manager(plane))

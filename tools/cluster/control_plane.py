@@ -11,6 +11,7 @@ from tools.cluster.certificates import Authority
 from tools.cluster.components import Component
 from tools.cluster.paths import Layout
 
+TOKEN_KEY = "service-account"
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 # The default client-side limits (20 requests per second) would be what a test of many objects measures.
 _CLIENT_LIMITS = ("--kube-api-qps=500", "--kube-api-burst=1000")
@@ -18,7 +19,10 @@ _CLIENT_LIMITS = ("--kube-api-qps=500", "--kube-api-burst=1000")
 
 @dataclass(frozen=True)
 class ControlPlane:
-    """Addresses and ports of one control plane. ``node_name`` is empty without a node."""
+    """Addresses and ports of one control plane. ``node_name`` is empty without a node.
+
+    ``token_keys`` are the key pairs of service-account tokens: the first signs, all are believed and published.
+    """
 
     layout: Layout
     address: str
@@ -28,6 +32,8 @@ class ControlPlane:
     service_range: str
     service_address: str
     node_name: str = ""
+    admission_plugins: tuple[str, ...] = ()
+    token_keys: tuple[str, ...] = (TOKEN_KEY,)
 
     @property
     def server(self) -> str:
@@ -55,7 +61,7 @@ def make_credentials(plane: ControlPlane) -> None:
     authority.issue("apiserver", "kube-apiserver", addresses=addresses)
     authority.issue("admin", "admin", group="system:masters")
     authority.issue("controller-manager", "system:kube-controller-manager")
-    authority.create_key_pair("service-account")
+    authority.create_key_pair(TOKEN_KEY)
     kubeconfig.write(plane.layout.kubeconfig, plane.server, authority, "admin")
     write_kubeconfig(plane, "controller-manager")
 
@@ -105,19 +111,21 @@ def apiserver_command(plane: ControlPlane) -> list[str | Path]:
         f"--client-ca-file={authority.certificate('ca')}",
         f"--service-cluster-ip-range={plane.service_range}",
         f"--service-account-issuer={ISSUER}",
-        f"--service-account-key-file={authority.public_key('service-account')}",
-        f"--service-account-signing-key-file={authority.key('service-account')}",
+        *(f"--service-account-key-file={authority.public_key(name)}" for name in plane.token_keys),
+        f"--service-account-signing-key-file={authority.key(plane.token_keys[0])}",
         f"--cert-dir={plane.layout.data / 'apiserver'}",
         "--shutdown-delay-duration=0s",
         "--allow-privileged=true",
     ]
+    plugins = [*(["NodeRestriction"] if plane.node_name else []), *plane.admission_plugins]
+    if plugins:
+        command.append(f"--enable-admission-plugins={','.join(plugins)}")
     if not plane.node_name:
         # A loopback address is no legal endpoint of the `kubernetes` Service.
         return [*command, "--authorization-mode=RBAC", "--endpoint-reconciler-type=none"]
     return [
         *command,
         "--authorization-mode=Node,RBAC",
-        "--enable-admission-plugins=NodeRestriction",
         # The node's name is not in any DNS.
         "--kubelet-preferred-address-types=InternalIP",
         f"--kubelet-certificate-authority={authority.certificate('ca')}",
@@ -136,7 +144,7 @@ def controller_manager_command(plane: ControlPlane) -> list[str | Path]:
         "--secure-port=0",
         "--use-service-account-credentials=true",
         f"--root-ca-file={authority.certificate('ca')}",
-        f"--service-account-private-key-file={authority.key('service-account')}",
+        f"--service-account-private-key-file={authority.key(TOKEN_KEY)}",
         *_CLIENT_LIMITS,
     ]
 

@@ -1,5 +1,8 @@
 """Options of the whole test suite."""
 
+import signal
+from types import FrameType
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -11,3 +14,13 @@ settings.load_profile("dsd")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--update-golden`: write what is rendered now into tests/golden/manifests, to be reviewed as a diff."""
     parser.addoption("--update-golden", action="store_true", help="rewrite the golden manifests instead of comparing")
+
+
+def _end(number: int, _: FrameType | None) -> None:
+    pytest.exit(f"ended by {signal.Signals(number).name}", returncode=128 + number)
+
+
+def pytest_configure() -> None:
+    """A run that is cancelled ends what it started: by default SIGTERM would skip the fixtures' ends, and engines and
+    API servers would stay."""
+    signal.signal(signal.SIGTERM, _end)

@@ -22,6 +22,18 @@ def _end(number: int, _: FrameType | None) -> None:
     sys.exit(128 + number)  # unwinds, so that the node is stopped
 
 
+def run(command: list[str]) -> int:
+    """The command's exit status. Where this process is to end, the command is told, and has the time to clean up."""
+    process = subprocess.Popen(command)
+    try:
+        return process.wait()
+    except SystemExit:
+        process.terminate()
+        raise
+    finally:
+        process.wait()
+
+
 def main(command: list[str]) -> int:
     """Returns the command's exit status, or that of the step before it that failed."""
     if not command:
@@ -30,7 +42,7 @@ def main(command: list[str]) -> int:
     ours = not os.environ.get("DSD_KUBECONFIG") and full_node.recorded_plane() is None
     try:
         status = _cluster("up") or _cluster("images")
-        return status or subprocess.run(command, check=False).returncode
+        return status or run(command)
     finally:
         if ours:
             _cluster("down")

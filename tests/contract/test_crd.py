@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from dsd_operator.api import crdgen
+from dsd_operator.api import crdgen, parse
+from dsd_operator.render.pod_template import pod_template
 from dsd_runtime.options import owned_problems
 from dsd_runtime.support import MODEL_RUNNERS, MODEL_USE, ModelRunner, judge
 from dsd_runtime.vllm_options import METHODS
@@ -206,3 +207,45 @@ def test_kubectl_refuses_with_the_same_words(api_server: Path, tmp_path: Path) -
     with pytest.raises(subprocess.CalledProcessError) as failed:
         run_kubectl(api_server, "create", "--dry-run=server", "-f", str(manifest))
     assert "methods are written in lower case: eagle3" in failed.value.stderr
+
+
+_FILLED = {
+    "podTemplate": {"metadata": {"labels": {"team": "a"}}, "spec": {"nodeSelector": {"pool": "a"}}},
+    "resources": {"limits": {"cpu": "4"}, "requests": {"cpu": "1"}, "claims": [{"name": "gpu"}]},
+    "sharedMemory": {"sizeLimit": "8Gi"},
+    "startup": {"timeoutSeconds": 7200},
+    "rollout": {"maxSurge": 1},
+    "engine": {"env": [{"name": "A", "value": "b"}], "extraArgs": ["--seed=0"], "maxNumSeqs": 8},
+    "drafter": {"parameters": {"quantization": "fp8"}, "preparedTokens": [3]},
+    "model": {"servedNames": ["a"], "tokenSecretRef": {"name": "a", "key": "b"}},
+}
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    "emptied",
+    [
+        *({name: {}} for name in ("podTemplate", "resources", "sharedMemory", "startup", "rollout", "engine")),
+        {"podTemplate": {"metadata": {}}},
+        {"podTemplate": {"metadata": {"labels": {}}}},
+        {"podTemplate": {"spec": {}}},
+        {"podTemplate": {"spec": {"nodeSelector": {}}}},
+        {"resources": {"limits": {}, "requests": {}, "claims": []}},
+        {"engine": {"env": [], "extraArgs": []}},
+        {"drafter": {"parameters": {}}},
+        {"model": {"servedNames": []}},
+    ],
+    ids=json.dumps,
+)
+def test_what_was_filled_may_be_emptied(api_server: Path, tmp_path: Path, emptied: dict[str, Any]) -> None:
+    """By server-side apply, which makes a null of an object that loses all that is in it."""
+    manifest = tmp_path / "demo.yaml"
+    try:
+        for change in (_FILLED, emptied):
+            manifest.write_text(yaml.safe_dump(merge(BASE, {"spec": change})))
+            run_kubectl(api_server, "apply", "--server-side", "-f", str(manifest))
+        stored = yaml.safe_load(run_kubectl(api_server, "get", "dsd", "demo", "-o", "yaml"))
+    finally:
+        run_kubectl(api_server, "delete", "dsd", "demo", "--ignore-not-found")
+    unchanged = parse(Admission(api_server).create(BASE))
+    assert pod_template(parse(stored), "image") == pod_template(unchanged, "image")

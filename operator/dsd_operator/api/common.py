@@ -47,6 +47,14 @@ def field_extra(*rules: Rule, **extensions: Any) -> dict[str, Any]:
     return extra | ({"x-kubernetes-validations": [rule.dump() for rule in rules]} if rules else {})
 
 
+EMPTIED: Final[dict[str, bool]] = {"nullable": True}
+"""Schema of an object that may be emptied: server-side apply of `{}` over a filled one makes a null of it.
+
+Not for objects that a CEL rule looks into from outside (`has` is true for a null); those get `{}` as their default,
+which takes the place of a null.
+"""
+
+
 def defaults_of(model: type[ApiModel]) -> dict[str, Any]:
     """`json_schema_extra` that makes the API server fill in an object that is left out, with its scalar defaults."""
     values = model().model_dump(mode="json", by_alias=True)

@@ -101,4 +101,5 @@ class Drafter(ApiModel):
             "Further keys of vLLM's speculative config, passed on as they are (for example quantization, "
             "draft_sample_method, parallel_drafting). Keys that have a field here are refused."
         ),
+        json_schema_extra={"default": {}},
     )

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from dsd_operator.api.cel import Rule
 from dsd_operator.api.common import (
+    EMPTIED,
     MAX_INT32,
     QUANTITY_HINT,
     QUANTITY_SCHEMA,
@@ -40,6 +41,7 @@ def _amount_rules() -> list[dict[str, str]]:
 def _amounts(description: str) -> dict[str, Any]:
     return {
         "type": "object",
+        **EMPTIED,
         "description": description,
         "maxProperties": 32,
         "additionalProperties": QUANTITY_SCHEMA,
@@ -49,6 +51,7 @@ def _amounts(description: str) -> dict[str, Any]:
 
 RESOURCES_SCHEMA: Final = {
     "type": "object",
+    **EMPTIED,
     "properties": {
         "limits": _amounts("Most of each resource the engine may use. Devices such as nvidia.com/gpu belong here."),
         "requests": _amounts("What is reserved for the engine. Default: the limits."),
@@ -71,13 +74,15 @@ RESOURCES_SCHEMA: Final = {
     },
 }
 
-_STRING_MAP: Final = {"type": "object", "additionalProperties": {"type": "string"}}
+_STRING_MAP: Final = {"type": "object", **EMPTIED, "additionalProperties": {"type": "string"}}
 
 POD_TEMPLATE_SCHEMA: Final = {
     "type": "object",
+    **EMPTIED,
     "properties": {
         "metadata": {
             "type": "object",
+            **EMPTIED,
             "description": "Labels and annotations of the pods. The operator's own labels cannot be overridden.",
             "x-kubernetes-preserve-unknown-fields": True,
             "properties": {
@@ -87,6 +92,7 @@ POD_TEMPLATE_SCHEMA: Final = {
         },
         "spec": {
             "type": "object",
+            **EMPTIED,
             "description": "Any field of a pod's spec, e.g. nodeSelector, tolerations, volumes, imagePullSecrets.",
             "x-kubernetes-preserve-unknown-fields": True,
         },

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, WithJsonSchema
 
 from dsd_operator.api.cel import Rule
-from dsd_operator.api.common import ApiModel, defaults_of, field_extra
+from dsd_operator.api.common import EMPTIED, ApiModel, defaults_of, field_extra
 from dsd_operator.api.drafter import Drafter
 from dsd_operator.api.engine import Engine
 from dsd_operator.api.model import Model
@@ -51,7 +51,9 @@ class Spec(ApiModel):
         ),
     )
     shared_memory: SharedMemory = Field(
-        default_factory=SharedMemory, description="Memory-backed /dev/shm of the engine container."
+        default_factory=SharedMemory,
+        description="Memory-backed /dev/shm of the engine container.",
+        json_schema_extra=dict(EMPTIED),
     )
     startup: Startup = Field(
         default_factory=Startup,

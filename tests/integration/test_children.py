@@ -1,10 +1,16 @@
 """The children: made, kept, given back when somebody takes them away, and shared with those who add to them."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
+from dsd_operator.api import parse
+from dsd_operator.render.context import RenderContext
+from dsd_operator.render.deployment import deployment
+from dsd_runtime.protocol import Revision
 from tests.integration.world import CHILDREN, FIRST, NAME, World
+from tools.testbed.waiting import wait_for
 
 pytestmark = pytest.mark.integration
 
@@ -69,6 +75,27 @@ def test_what_others_change_is_restored_and_what_they_add_stays(world: World) ->
     assert account["imagePullSecrets"] == secrets["imagePullSecrets"]
     assert account["secrets"] == secrets["secrets"]
     assert settled > 0
+
+
+def test_a_request_of_its_own_that_is_carried_out_late_is_put_right(world: World) -> None:
+    """One that the operator gave up: the fields are its own as before, and who owns what has not changed."""
+    world.operator()
+    world.create()
+    made = world.wait_child("Deployment")
+    (applied,) = (e["time"] for e in made["metadata"]["managedFields"] if e["manager"] == "dsd-operator")
+    image = made["spec"]["template"]["spec"]["containers"][0]["image"]
+    late = deployment(parse(world.resource()), RenderContext(image, Revision(owner="o", number=1)))
+    late["spec"]["minReadySeconds"] += 1
+    # The API server keeps the time to the second.
+    wait_for("the next second", lambda: f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", lambda now: now > applied, 20, 0.05)
+    as_the_operator = ("apply", "--server-side", "--field-manager=dsd-operator", "-f", "-")
+    world.kubectl(*as_the_operator, given=json.dumps(late))
+
+    def seconds() -> int:
+        return int(world.wait_child("Deployment")["spec"]["minReadySeconds"])
+
+    wait_for("the operator's value", seconds, lambda found: found == made["spec"]["minReadySeconds"], 20, 0.05)
+    assert world.wait_child("Deployment")["metadata"]["generation"] >= made["metadata"]["generation"] + 2
 
 
 def test_an_object_of_somebody_else_is_left_alone_until_it_goes(world: World) -> None:

@@ -6,13 +6,14 @@ The names to look for come from the clients' own configuration on this machine.
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
-
-from pip._internal.models.index import PyPI
 
 from tools.cluster.paths import REPOSITORY
 
 _APT_SOURCES = Path("/etc/apt")
+# In a process of its own: pip shuts out setuptools' distutils when it is imported, and PyTorch then cannot be.
+_PIPS_DEFAULTS = "from pip._internal.models.index import PyPI; print(PyPI.netloc, PyPI.file_storage_domain)"
 
 
 def _output(*command: str) -> str:
@@ -24,7 +25,7 @@ def _output(*command: str) -> str:
 def _hosts() -> set[str]:
     sources = [*_APT_SOURCES.glob("sources.list"), *_APT_SOURCES.glob("sources.list.d/*")]
     go = _output("go", "env", "GOPROXY", "GOSUMDB").replace(",", "\n")
-    found = [PyPI.netloc, PyPI.file_storage_domain, *go.split()]
+    found = [*_output(sys.executable, "-c", _PIPS_DEFAULTS).split(), *go.split()]
     found += [_output("npm", "config", "get", "registry"), _output("pip", "config", "get", "global.index-url")]
     found += [address for source in sources for address in re.findall(r"https?://[^\s/]+", source.read_text())]
     hosts = {re.sub(r"^https?://", "", address.strip()).split("/")[0] for address in found}

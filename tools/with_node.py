@@ -1,7 +1,8 @@
 """Run a command with node and images ready: `python -m tools.with_node COMMAND…`.
 
 A node that ran before (a demo, a developer's) stays; one that was started for the command is stopped after it, whatever
-the command's end. With DSD_KUBECONFIG the existing cluster is used and left alone.
+the command's end. What a node that was killed has left is removed first. With DSD_KUBECONFIG the existing cluster is
+used and left alone.
 """
 
 import os
@@ -39,9 +40,9 @@ def main(command: list[str]) -> int:
     if not command:
         sys.exit(__doc__)
     signal.signal(signal.SIGTERM, _end)
-    ours = not os.environ.get("DSD_KUBECONFIG") and full_node.recorded_plane() is None
+    ours = not os.environ.get("DSD_KUBECONFIG") and not full_node.runs()
     try:
-        status = _cluster("up") or _cluster("images")
+        status = (_cluster("down") if ours else 0) or _cluster("up") or _cluster("images")
         return status or run(command)
     finally:
         if ours:

@@ -71,6 +71,11 @@ def recorded_plane() -> ControlPlane | None:
         return None
 
 
+def runs() -> bool:
+    """Whether any component of the node is alive; False also for a node that was killed and not removed."""
+    return any(one.running() for one in components.known(layout()))
+
+
 def _plane(etcd_client_port: int, etcd_peer_port: int) -> ControlPlane:
     return ControlPlane(
         layout=layout(),

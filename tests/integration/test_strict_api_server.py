@@ -17,7 +17,7 @@ from tools.testbed.waiting import wait_for
 pytestmark = pytest.mark.integration
 
 SECONDS = 60.0
-"""After a refusal the keys are read anew once they are ten seconds old, and asked for in growing steps."""
+"""After a refusal the pod is asked again in growing steps."""
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from dsd_operator.cluster.tokens import LIFETIME_SECONDS
 REFRESH_SECONDS: Final = 300.0
 """Age at which the key set is read anew."""
 
-REFRESH_AFTER_REFUSAL_SECONDS: Final = 10.0
+REFRESH_AFTER_REFUSAL_SECONDS: Final = 2.0
 """After a pod refused a token: soon, but not once for every pod."""
 
 RETRY_SECONDS: Final = 10.0

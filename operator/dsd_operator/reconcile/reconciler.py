@@ -38,7 +38,8 @@ from dsd_runtime.protocol import Revision
 from dsd_runtime.schedule import Problem
 
 _ROUNDS: Final = 2
-"""The second one only when a pod turned out to hold a newer revision than any that we knew of."""
+"""The second one only when a pod turned out to hold a newer revision than any that we knew of, or refused a token and
+the signing keys, read anew, are others: the file must bring them before the pod can accept one."""
 
 _log = logging.getLogger(__name__)
 
@@ -118,13 +119,13 @@ class Reconciler:
             revision = self._revision(resource, snapshot, overtaken, memory)
             target = Target(key, audience(key), revision, resource.spec.schedule)
             self._note_change(resource, target, memory)
-            manifests = plan(resource, await self._context(key, snapshot, revision))
+            context = await self._context(key, snapshot, revision)
             children, pods = await asyncio.gather(
-                self.applier.apply(key, manifests, snapshot.live, memory),
+                self.applier.apply(key, plan(resource, context), snapshot.live, memory),
                 self._push(target, snapshot, memory),
             )
             snapshot = snapshot.with_applied(children.applied)
-            if not pods.overtaken:
+            if not pods.overtaken and context == await self._context(key, snapshot, revision):
                 break
             overtaken = pods.overtaken
         return _Work(snapshot, revision, target.hash, children, pods)

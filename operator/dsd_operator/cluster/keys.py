@@ -62,6 +62,10 @@ class Keys:
                 await self._try()
         return self._key_set()
 
+    def known(self) -> KeySet | None:
+        """The key set as it was last read, without a request; None before the first time."""
+        return self._key_set() if self._last_named else None
+
     def _due(self, max_age: float) -> bool:
         now = self.clock()
         return now - self._read_at >= max_age and now - self._failed_at >= RETRY_SECONDS

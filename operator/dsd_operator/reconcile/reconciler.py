@@ -119,15 +119,16 @@ class Reconciler:
             revision = self._revision(resource, snapshot, overtaken, memory)
             target = Target(key, audience(key), revision, resource.spec.schedule)
             self._note_change(resource, target, memory)
-            context = await self._context(key, snapshot, revision)
+            manifests = plan(resource, await self._context(key, snapshot, revision))
+            keys = self.keys.known()
             children, pods = await asyncio.gather(
-                self.applier.apply(key, plan(resource, context), snapshot.live, memory),
+                self.applier.apply(key, manifests, snapshot.live, memory),
                 self._push(target, snapshot, memory),
             )
             snapshot = snapshot.with_applied(children.applied)
-            if not pods.overtaken and context == await self._context(key, snapshot, revision):
+            if not pods.overtaken and self.keys.known() == keys:
                 break
-            overtaken = pods.overtaken
+            overtaken = pods.overtaken or overtaken
         return _Work(snapshot, revision, target.hash, children, pods)
 
     async def _push(self, target: Target, snapshot: Snapshot, memory: Memory) -> push.Report:

@@ -140,3 +140,11 @@ async def test_known_keys_outlive_an_outage_and_do_not_slow_each_pass(
     api.down = False
     api.keys.append({"kid": "2"})
     assert len((await keys.current()).keys) == 2
+
+
+async def test_what_is_known_of_the_keys_takes_no_request(keys: Keys, api: FakeApi) -> None:
+    assert keys.known() is None
+    current = await keys.current()
+    api.keys = [*api.keys, {"kid": "new"}]
+    assert keys.known() == current
+    assert await keys.current(0) == keys.known() != current

@@ -36,7 +36,7 @@ demo-down: venv ## Remove what the demo made, the local cluster included
 test: lint check-generated test-unit test-engine test-integration test-e2e ## Every check there is, the quick ones first
 
 ##@ Develop
-.PHONY: venv lint test-unit test-engine test-integration test-e2e bench-hotswap
+.PHONY: venv lint test-unit test-engine test-integration test-e2e test-long bench-hotswap
 venv: ## Make or refresh the virtualenv
 	@$(CHECK_PYTHON)
 	@$(PYTHON) -m tools.venv
@@ -47,16 +47,19 @@ lint: venv ## ruff, mypy --strict, the layers
 	@$(RUN) PYTHONPATH=operator:runtime lint-imports --no-cache
 
 test-unit: venv ## Tests that need nothing else: unit, golden, contract
-	@$(PYTEST) -m "not engine and not integration and not e2e"
+	@$(PYTEST) -m "not engine and not integration and not e2e and not long"
 
 test-engine: venv ## The runtime in a real vLLM on the CPU
-	@$(PYTEST) -m engine
+	@$(PYTEST) -m "engine and not long"
 
 test-integration: venv ## The operator on a real API server
-	@$(PYTEST) -m integration
+	@$(PYTEST) -m "integration and not long"
 
 test-e2e: venv ## A real node, real pods
-	@$(RUN) $(PY) -m tools.with_node $(PY) -m pytest -m e2e
+	@$(RUN) $(PY) -m tools.with_node $(PY) -m pytest -m "e2e and not long"
+
+test-long: venv ## Campaigns at full size, half an hour and more; not part of `make test` (docs/development/campaigns.md)
+	@$(PYTEST) -m long -s
 
 bench-hotswap: venv ## Measure how fast a schedule reaches every pod; writes bench/results/hotswap.json
 	@$(RUN) $(PY) -m tools.with_node $(PY) -m bench.hotswap

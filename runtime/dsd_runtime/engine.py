@@ -121,7 +121,7 @@ class EngineRuntime:
         return answer
 
     def _apply_file(self, config: ConfigFile) -> None:
-        self._accept(Proposal(config.ranges, config.revision, "file"))
+        self._accept(Proposal(config.ranges, config.revision, "file", smoothing=config.smoothing))
 
     def _report_file(self, fault: str | None) -> None:
         if fault is not None:
@@ -152,7 +152,7 @@ def utc_now() -> str:
 def proposal_of(body: str, change: str | None = None) -> Proposal:
     """The proposal in a validated PUT body."""
     put = SchedulePut.model_validate_json(body)
-    return Proposal(put.ranges, put.revision, "http", change)
+    return Proposal(put.ranges, put.revision, "http", change, put.smoothing)
 
 
 def encode(answer: Answer) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from dsd_runtime.schedule import MAX_RANGES, ScheduleRange
+from dsd_runtime.schedule import MAX_RANGES, ScheduleRange, Smoothing
 
 STATUS_PATH: Final = "/dsd/v1/status"
 SCHEDULE_PATH: Final = "/dsd/v1/schedule"
@@ -61,19 +61,21 @@ class TokenFileAuth(Wire):
 class ConfigFile(Wire):
     """The mounted config file. Without `revision` (edited by hand) every change of the content counts as newer.
 
-    Without `auth`, writing over HTTP is off.
+    Without `smoothing`, K follows the ranges step by step. Without `auth`, writing over HTTP is off.
     """
 
     revision: Revision | None = None
     ranges: tuple[ScheduleRange, ...] = Field(min_length=1, max_length=MAX_RANGES)
+    smoothing: Smoothing | None = None
     auth: TokenReviewAuth | TokenFileAuth | None = None
 
 
 class SchedulePut(Wire):
-    """Body of `PUT /dsd/v1/schedule`."""
+    """Body of `PUT /dsd/v1/schedule`. It says everything: a PUT without `smoothing` turns smoothing off."""
 
     revision: Revision
     ranges: tuple[ScheduleRange, ...] = Field(min_length=1, max_length=MAX_RANGES)
+    smoothing: Smoothing | None = None
 
 
 class Versions(Wire):
@@ -99,12 +101,16 @@ class Envelope(Wire):
 
 
 class ScheduleState(Wire):
-    """The schedule in use. `revision` is None for the start-up table and for a hand-edited file without one."""
+    """The schedule in use. `revision` is None for the start-up table and for a hand-edited file without one.
+
+    `hash` is over ranges and smoothing (`schedule.schedule_hash`).
+    """
 
     revision: Revision | None = None
     hash: str
     source: Literal["start", "file", "http"]
     ranges: tuple[ScheduleRange, ...]
+    smoothing: Smoothing | None = None
 
 
 class EngineCoreState(Wire):

@@ -11,7 +11,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -24,6 +24,12 @@ MAX_SPECULATIVE_TOKENS: Final = 128
 
 MAX_BATCH_SIZE: Final = 2**31 - 1
 """Largest batch size a range may name (int32, as Kubernetes stores it)."""
+
+MAX_DWELL_STEPS: Final = 10_000
+"""Longest dwell; at 10 ms a step more than a minute and a half, in which the schedule would look stuck."""
+
+MAX_MARGIN_PERCENT: Final = 50
+"""Widest margin; with more, a K would be held at twice the batch size that it was chosen for."""
 
 Triple = tuple[int, int, int]
 """vLLM's spelling of one range: (start, end, K), both ends inclusive."""
@@ -71,6 +77,39 @@ class ScheduleRange(BaseModel):
 
 
 Ranges = tuple[ScheduleRange, ...]
+
+
+class Smoothing(BaseModel):
+    """How reluctantly K follows a batch size that hovers around a boundary of the schedule; `policy` has the rule.
+
+    Absent, or with both values 0, it is off: each step uses exactly the K of its range.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True
+    )
+
+    dwell_steps: Annotated[
+        int,
+        Field(ge=0, le=MAX_DWELL_STEPS, description="After a change, K stays for at least so many engine steps."),
+    ] = 0
+    margin_percent: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=MAX_MARGIN_PERCENT,
+            description=(
+                "How far beyond a boundary between two values of K, in percent of its batch size and rounded up, the "
+                "batch size must be for K to change at once. Within that it changes after 100 steps (or dwellSteps, if "
+                "more) on that side."
+            ),
+        ),
+    ] = 0
+
+    @property
+    def off(self) -> bool:
+        """Whether this leaves the schedule as it is written."""
+        return self.dwell_steps == 0 and self.margin_percent == 0
 
 
 def from_triples(triples: Iterable[Sequence[int]]) -> Ranges:
@@ -152,9 +191,15 @@ class Lookup:
         return self.tokens[bisect_right(self.starts, batch_size) - 1]
 
 
-def schedule_hash(ranges: Sequence[ScheduleRange]) -> str:
-    """Short content hash (16 hex digits of SHA-256 over the canonical triples), the same on both sides."""
-    canonical = json.dumps(to_triples(ranges), separators=(",", ":"))
+def schedule_hash(ranges: Sequence[ScheduleRange], smoothing: Smoothing | None = None) -> str:
+    """Short content hash (16 hex digits of SHA-256 over the canonical form), the same on both sides.
+
+    The canonical form is the triples alone where smoothing is off, whichever way that is spelled.
+    """
+    content: list[Any] = to_triples(ranges)
+    if smoothing is not None and not smoothing.off:
+        content = [content, smoothing.model_dump()]
+    canonical = json.dumps(content, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 

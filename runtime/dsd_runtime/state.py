@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
-from dsd_runtime.policy import Policy, TablePolicy
+from dsd_runtime.policy import Policy, policy_of
 from dsd_runtime.protocol import Envelope, Revision, ScheduleState
-from dsd_runtime.schedule import Problem, Ranges, schedule_hash, validate
+from dsd_runtime.schedule import Problem, Ranges, Smoothing, schedule_hash, validate
 
 Source = Literal["start", "file", "http"]
 
@@ -37,6 +37,7 @@ class Proposal:
     revision: Revision | None
     source: Source
     change: str | None = None
+    smoothing: Smoothing | None = None
 
 
 @dataclass(frozen=True)
@@ -64,18 +65,28 @@ class Active:
     revision: Revision | None
     source: Source
     change: str | None
+    smoothing: Smoothing | None
     policy: Policy = field(compare=False)
 
     @classmethod
     def of(cls, proposal: Proposal) -> "Active":
         """The active form of a valid proposal."""
-        policy = TablePolicy(proposal.ranges)
-        return cls(proposal.ranges, proposal.revision, proposal.source, proposal.change, policy)
+        smoothing = proposal.smoothing
+        policy = policy_of(proposal.ranges, smoothing)
+        return cls(proposal.ranges, proposal.revision, proposal.source, proposal.change, smoothing, policy)
+
+    def says(self, proposal: Proposal) -> bool:
+        """Whether `proposal` has the content that is in use."""
+        return (self.ranges, self.smoothing) == (proposal.ranges, proposal.smoothing)
 
     def describe(self) -> ScheduleState:
         """This schedule as the status shows it."""
         return ScheduleState(
-            revision=self.revision, hash=schedule_hash(self.ranges), source=self.source, ranges=self.ranges
+            revision=self.revision,
+            hash=schedule_hash(self.ranges, self.smoothing),
+            source=self.source,
+            ranges=self.ranges,
+            smoothing=self.smoothing,
         )
 
 
@@ -138,13 +149,13 @@ class EngineState:
         problems = impossible(proposal.ranges, self.envelope, self._reasons)
         if problems:
             return Answer(Result.INVALID, tuple(problems))
-        if proposal.revision is None and (self.current.ranges, self.current.source) == (proposal.ranges, "file"):
+        if proposal.revision is None and self.current.source == "file" and self.current.says(proposal):
             return Answer(Result.UNCHANGED)
         return Answer(Result.APPLIED)
 
     def _judge_revision(self, proposal: Proposal, revision: Revision) -> Answer | None:
         """The answer where the revision alone decides: the same schedule again, or an older one."""
-        if revision == self.current.revision and proposal.ranges == self.current.ranges:
+        if revision == self.current.revision and self.current.says(proposal):
             return Answer(Result.UNCHANGED)
         newest = self._newest
         if newest is None or revision.number > newest.number:

@@ -5,8 +5,9 @@ import threading
 
 import pytest
 
+from dsd_runtime.policy import SmoothedPolicy, TablePolicy
 from dsd_runtime.protocol import Revision
-from dsd_runtime.schedule import Ranges
+from dsd_runtime.schedule import Ranges, Smoothing, schedule_hash
 from dsd_runtime.state import Active, EngineState, Proposal, Result, Source
 from tests.runtime.examples import envelope, ranges, revision
 
@@ -55,6 +56,46 @@ def test_same_revision_with_other_content_is_stale() -> None:
     assert propose(state, B, 5) is Result.STALE
     assert propose(state, A, 5, owner="another resource") is Result.STALE
     assert state.current.ranges == A
+
+
+def smoothed(number: int | None, smoothing: Smoothing | None, source: Source = "http") -> Proposal:
+    """A with `smoothing`."""
+    return Proposal(A, revision(number) if number is not None else None, source, smoothing=smoothing)
+
+
+def test_smoothing_is_part_of_the_content() -> None:
+    state, how = new_state(), Smoothing(dwell_steps=20)
+    assert state.accept(smoothed(5, how)).result is Result.APPLIED
+    assert isinstance(state.current.policy, SmoothedPolicy)
+    shown = state.current.describe()
+    assert (shown.smoothing, shown.hash) == (how, schedule_hash(A, how))
+    assert state.accept(smoothed(5, how)).result is Result.UNCHANGED
+    assert state.accept(smoothed(5, None)).result is Result.STALE
+    assert state.accept(smoothed(5, Smoothing(dwell_steps=21))).result is Result.STALE
+
+
+def test_a_schedule_without_smoothing_turns_it_off() -> None:
+    state = new_state()
+    state.accept(smoothed(5, Smoothing(margin_percent=10)))
+    assert state.accept(smoothed(6, None)).result is Result.APPLIED
+    assert isinstance(state.current.policy, TablePolicy)
+    assert state.current.describe().dump().keys() == {"revision", "hash", "source", "ranges"}
+
+
+def test_a_file_without_revision_changes_its_smoothing_alone() -> None:
+    state, how = new_state(), Smoothing(dwell_steps=20)
+    assert state.accept(smoothed(None, None, "file")).result is Result.APPLIED
+    assert state.accept(smoothed(None, how, "file")).result is Result.APPLIED
+    assert state.accept(smoothed(None, how, "file")).result is Result.UNCHANGED
+    assert state.current.smoothing == how
+
+
+def test_rolling_back_restores_the_smoothing() -> None:
+    state, how = new_state(), Smoothing(dwell_steps=20)
+    state.accept(smoothed(5, how))
+    state.accept(Proposal(B, revision(6), "http", change="c"))
+    assert state.roll_back("c")
+    assert (state.current.ranges, state.current.smoothing) == (A, how)
 
 
 def test_another_resource_takes_over_with_a_higher_number() -> None:

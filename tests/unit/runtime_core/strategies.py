@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from dsd_runtime.schedule import MAX_RANGES, Ranges, from_triples
+from dsd_runtime.schedule import MAX_MARGIN_PERCENT, MAX_RANGES, Ranges, Smoothing, from_triples
 
 MAXIMA = st.integers(1, 128)
 """The drafter's maximum K."""
@@ -37,3 +37,9 @@ def nearly_valid_tables(draw: st.DrawFn) -> list[tuple[int, int, int]]:
         i, j = draw(st.integers(0, len(rows) - 1)), draw(st.integers(0, len(rows) - 1))
         rows[i], rows[j] = rows[j], rows[i]
     return [(start, end, k) for start, end, k in rows]
+
+
+def smoothings() -> st.SearchStrategy[Smoothing]:
+    """Any smoothing, mostly small dwells, so that short loads see their end."""
+    dwell = st.one_of(st.integers(0, 12), st.integers(0, 150))
+    return st.builds(Smoothing, dwell_steps=dwell, margin_percent=st.integers(0, MAX_MARGIN_PERCENT))

@@ -19,18 +19,43 @@ from dsd_runtime.protocol import (
     TokenFileAuth,
     TokenReviewAuth,
 )
-from dsd_runtime.schedule import MAX_BATCH_SIZE, MAX_RANGES, Ranges, from_triples
-from tests.unit.runtime_core.strategies import valid_ranges
+from dsd_runtime.schedule import (
+    MAX_BATCH_SIZE,
+    MAX_DWELL_STEPS,
+    MAX_MARGIN_PERCENT,
+    MAX_RANGES,
+    Ranges,
+    Smoothing,
+    from_triples,
+)
+from tests.unit.runtime_core.strategies import smoothings, valid_ranges
 
 RANGES = [{"startBatchSize": 1, "endBatchSize": 8, "numSpeculativeTokens": 3}]
 REVISION = {"owner": "team-a/demo/uid", "number": 7}
 PUT: dict[str, Any] = {"revision": REVISION, "ranges": RANGES}
 
 
-@given(st.integers(1, 128).flatmap(valid_ranges), st.integers(1, 2**53 - 1), st.text(min_size=1, max_size=80))
-def test_a_config_file_reads_back_as_it_was_written(ranges: Ranges, number: int, owner: str) -> None:
-    written = ConfigFile(revision=Revision(owner=owner, number=number), ranges=ranges)
+@given(
+    st.integers(1, 128).flatmap(valid_ranges),
+    st.none() | smoothings(),
+    st.integers(1, 2**53 - 1),
+    st.text(min_size=1, max_size=80),
+)
+def test_a_config_file_reads_back_as_it_was_written(
+    ranges: Ranges, smoothing: Smoothing | None, number: int, owner: str
+) -> None:
+    written = ConfigFile(revision=Revision(owner=owner, number=number), ranges=ranges, smoothing=smoothing)
     assert ConfigFile.model_validate_json(json.dumps(written.dump())) == written
+    assert ("smoothing" in written.dump()) == (smoothing is not None)
+
+
+def test_each_half_of_smoothing_may_be_left_out() -> None:
+    def read(**smoothing: int) -> Smoothing | None:
+        return SchedulePut.model_validate_json(json.dumps(PUT | {"smoothing": smoothing})).smoothing
+
+    assert read() == Smoothing(dwell_steps=0, margin_percent=0)
+    assert read(dwellSteps=20) == Smoothing(dwell_steps=20, margin_percent=0)
+    assert read(marginPercent=10) == Smoothing(dwell_steps=0, margin_percent=10)
 
 
 @pytest.mark.parametrize(
@@ -72,6 +97,14 @@ def _without(key: str) -> dict[str, Any]:
         PUT | {"revision": {"owner": "o", "number": "7"}},
         PUT | {"revision": {"owner": "o", "number": 7.5}},
         PUT | {"revision": 7},
+        PUT | {"smoothing": {"dwellSteps": -1}},
+        PUT | {"smoothing": {"dwellSteps": MAX_DWELL_STEPS + 1}},
+        PUT | {"smoothing": {"dwellSteps": 1.5}},
+        PUT | {"smoothing": {"dwellSteps": "20"}},
+        PUT | {"smoothing": {"marginPercent": -1}},
+        PUT | {"smoothing": {"marginPercent": MAX_MARGIN_PERCENT + 1}},
+        PUT | {"smoothing": {"dwell_seconds": 1}},
+        PUT | {"smoothing": 20},
         [],
         None,
         "PUT",

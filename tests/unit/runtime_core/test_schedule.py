@@ -11,6 +11,7 @@ from dsd_runtime.schedule import (
     Lookup,
     Ranges,
     ScheduleRange,
+    Smoothing,
     default_prepared_tokens,
     from_triples,
     schedule_hash,
@@ -98,6 +99,18 @@ def test_hash_depends_on_every_number_and_on_nothing_else() -> None:
             changed[i][j] += 1
             assert schedule_hash(from_triples(changed)) != base
     assert len(base) == 16
+
+
+def test_hash_takes_smoothing_in_only_where_it_does_something() -> None:
+    ranges = from_triples(SEED)
+    hashes = {schedule_hash(ranges, Smoothing(dwell_steps=d, margin_percent=m)) for d in range(3) for m in range(3)}
+    assert len(hashes) == 9
+    assert schedule_hash(ranges, Smoothing()) == schedule_hash(ranges, None) == schedule_hash(ranges)
+
+
+def test_hash_of_a_plain_schedule_never_changes() -> None:
+    """Both sides compute it, each in its own version."""
+    assert schedule_hash(from_triples([(1, 64, 3), (65, 128, 1), (129, 512, 0)])) == "7b4bdb48ff89e43d"
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,15 @@ import contextlib
 import json
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
 from pydantic import ValidationError
 
-from dsd_runtime import compat, resolved
-from dsd_runtime.auth import AuthError, authorize
-from dsd_runtime.config_file import ConfigFileError, field_errors, read
+from dsd_runtime import compat
+from dsd_runtime.access import Access
+from dsd_runtime.auth import AuthError
+from dsd_runtime.config_file import field_errors
 from dsd_runtime.plugin import off_status
 from dsd_runtime.protocol import (
     MAX_BODY_BYTES,
@@ -27,6 +28,7 @@ from dsd_runtime.protocol import (
     ProblemDocument,
     SchedulePut,
 )
+from dsd_runtime.readers import Line, LineIsFullError, Shared
 
 logger = logging.getLogger("vllm.dsd.routes")
 
@@ -35,6 +37,9 @@ ENGINE_TIMEOUT_SECONDS: Final = 10.0
 
 ROLL_BACK_SECONDS: Final = 1.0
 """How long the answer to a refused PUT waits for the other engine cores to be back where they were."""
+
+MAX_WAITING_WRITERS: Final = 8
+"""PUTs that may wait for the one before them. There is one operator; more than a few are a mistake or a flood."""
 
 TITLES: Final = {
     400: ("malformed", "The request is malformed"),
@@ -67,7 +72,8 @@ class Engines:
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self._writing = asyncio.Lock()
+        self._statuses = Shared(self._read_status)
+        self._writers = Line(MAX_WAITING_WRITERS)
         self._rolling_back: set[asyncio.Task[None]] = set()
 
     async def call(self, method: str, *arguments: str) -> list[Any]:
@@ -85,20 +91,32 @@ class Engines:
             raise RequestProblemError(503, f"the engine failed: {error}") from error
 
     async def status(self) -> dict[str, Any]:
-        """The status of all engine cores as one document."""
+        """The status of all engine cores as one document, never from before this call."""
         if compat.gate().mode == "off":
             return off_status(compat.gate().reason)
+        return await self._statuses.read()
+
+    async def _read_status(self) -> dict[str, Any]:
         return merge(await self.call("dsd_status"))
 
     async def put(self, put: SchedulePut) -> dict[str, Any]:
         """Let every engine core use the schedule, or none; answers with the status after it."""
         if compat.gate().mode == "off":
             raise RequestProblemError(422, f"the schedule changes only with a restart: {compat.gate().reason}")
-        async with self._writing:
+        async with self._turn():
             body = put.model_dump_json(by_alias=True)
             if compat.engine_count(self._client) > 1:
                 refuse_if_any(await self.call("dsd_check", body))
             return merge([answer["status"] for answer in await self._commit(body)])
+
+    @contextlib.asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        try:
+            async with self._writers.turn():
+                yield
+        except LineIsFullError:
+            detail = f"{MAX_WAITING_WRITERS} PUTs wait for the one before them; try again"
+            raise RequestProblemError(503, detail) from None
 
     async def _commit(self, body: str) -> list[dict[str, Any]]:
         change = uuid.uuid4().hex
@@ -195,17 +213,10 @@ async def read_body(request: Any) -> bytes:
     return bytes(content)
 
 
-def check_token(request: Any) -> None:
-    """Raise RequestProblemError unless the request may write, by what the config file says now."""
-    path = resolved.config_path()
-    if path is None:
-        raise RequestProblemError(
-            403, "writing over HTTP is off: start dsd-serve with --dsd-config FILE, with auth in it"
-        )
+def check_token(access: Access, request: Any) -> None:
+    """Raise RequestProblemError unless the request may write."""
     try:
-        authorize(request.headers.get("authorization"), read(path).auth, path.parent)
-    except ConfigFileError as error:
-        raise RequestProblemError(403, f"writing over HTTP is off: {error}") from error
+        access.check([value for name, value in request.headers.raw if name == b"authorization"])
     except AuthError as error:
         raise RequestProblemError(error.status, error.detail) from error
 
@@ -231,6 +242,7 @@ class DsdEndpoints:
 
     def __init__(self) -> None:
         self._engines = Engines(None)
+        self._access = Access()
 
     def attach_router(self, app: Any) -> None:
         """Add the two routes."""
@@ -244,7 +256,7 @@ class DsdEndpoints:
 
         async def put_schedule(request: Request) -> Any:
             try:
-                await asyncio.to_thread(check_token, request)
+                await asyncio.to_thread(check_token, self._access, request)
                 return response(200, await self._engines.put(parse_put(await read_body(request))))
             except RequestProblemError as problem:
                 return problem_response(problem)

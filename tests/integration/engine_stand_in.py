@@ -105,7 +105,8 @@ class StandIn:
         if self.refuse_first_token and not self.refuse_tokens:
             self.refuse_tokens.add(token)
         config = self.config_file()
-        authorize(header, config.auth if config else None, Path())
+        headers = [] if header is None else [header.encode()]
+        authorize(headers, config.auth if config else None, Path())
         if token in self.refuse_tokens:
             raise AuthError(401, "the token is signed with a key that is not among the issuer's")
 

@@ -38,9 +38,17 @@ def _register() -> None:
         logger.warning("the DSD plugin is off: %s. The schedule changes only with a restart", gate.reason)
         show_off({"model_name": "", "engine": "0"})
         return
+    _keep_metrics_from_killing()
     compat.wrap_config(insert_table)
     compat.wrap_scheduler_class(scheduler.derive)
     compat.add_utilities(UTILITIES)
+
+
+def _keep_metrics_from_killing() -> None:
+    # Not at the top: prometheus_client decides when it is imported whether it keeps values in files at all.
+    from dsd_runtime import metric_files
+
+    metric_files.install()
 
 
 def insert_table(config: Any) -> None:

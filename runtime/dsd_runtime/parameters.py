@@ -53,7 +53,7 @@ def parameter_problems(
     problems += [
         Problem(f"{field}.{k}", "given twice, with - and with _; keep one") for k, n in counted.items() if n > 1
     ]
-    return problems + [Problem(field, m) for m in _combination_messages(parameters, method, model_runner)]
+    return problems + [Problem(field, m) for m in combination_messages(parameters, method, model_runner)]
 
 
 def _key_messages(key: str, value: Any) -> list[str]:
@@ -78,7 +78,7 @@ def _nearest(name: str) -> str:
     return f"; did you mean {near[0]}?" + (f" It has a field of its own, spec.{typed}" if typed else "")
 
 
-def _combination_messages(parameters: Mapping[str, Any], method: str, model_runner: str) -> Iterator[str]:
+def combination_messages(parameters: Mapping[str, Any], method: str, model_runner: str) -> Iterator[str]:
     """Combinations that vLLM refuses at start: `VllmConfig._get_v{1,2}_model_runner_unsupported_features`,
     `SpeculativeConfig._verify_args`."""
     if switch(parameters, "use_heterogeneous_vocab"):

@@ -5,16 +5,20 @@ Pure but for a lock: `engine` feeds it from HTTP and from the config file, the s
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
+from typing import Final, Literal
 
 from dsd_runtime.policy import Policy, policy_of
 from dsd_runtime.protocol import Envelope, Revision, ScheduleState
 from dsd_runtime.schedule import Problem, Ranges, Smoothing, schedule_hash, validate
 
 Source = Literal["start", "file", "http"]
+
+MAX_HISTORY: Final = 16
+"""Schedules kept, the one in use included, so that a PUT can be undone under later ones: two API servers may have a PUT
+in the air at once, and each undoes its own."""
 
 
 class Result(StrEnum):
@@ -64,16 +68,18 @@ class Active:
     ranges: Ranges
     revision: Revision | None
     source: Source
-    change: str | None
     smoothing: Smoothing | None
     policy: Policy = field(compare=False)
+    changes: set[str] = field(compare=False)
+    """The PUTs that asked for it and have not been undone."""
 
     @classmethod
     def of(cls, proposal: Proposal) -> "Active":
         """The active form of a valid proposal."""
         smoothing = proposal.smoothing
         policy = policy_of(proposal.ranges, smoothing)
-        return cls(proposal.ranges, proposal.revision, proposal.source, proposal.change, smoothing, policy)
+        changes = {proposal.change} if proposal.change else set()
+        return cls(proposal.ranges, proposal.revision, proposal.source, smoothing, policy, changes)
 
     def says(self, proposal: Proposal) -> bool:
         """Whether `proposal` has the content that is in use."""
@@ -105,8 +111,8 @@ class EngineState:
         self._reasons = reasons
         self.current = Active.of(Proposal(start, None, "start"))
         self._changed = changed
-        self._newest: Revision | None = None
-        self._before: tuple[Active, Revision | None] | None = None
+        self._history = [self.current]
+        self._forgotten: Revision | None = None
         self._lock = threading.Lock()
         changed(self.current)
 
@@ -120,23 +126,30 @@ class EngineState:
         with self._lock:
             answer = self._judge(proposal)
             if answer.result is Result.APPLIED:
-                self._before = (self.current, self._newest)
-                self._newest = proposal.revision or self._newest
-                self._swap(Active.of(proposal))
+                self._history.append(Active.of(proposal))
+                if len(self._history) > MAX_HISTORY:
+                    self._forgotten = newest([self._forgotten, self._history.pop(0).revision])
+                self._swap(self._history[-1])
+            elif answer.result is Result.UNCHANGED and proposal.change and self.current.changes:
+                self.current.changes.add(proposal.change)
             return answer
 
     def roll_back(self, change: str) -> bool:
-        """Return to the schedule before the PUT `change`, if that is the one in use: another engine core refused it.
+        """Undo the PUT `change`, which another engine core refused; what came after it stays in use, and so does what
+        another PUT asked for as well.
 
-        Its revision may then come again: nobody was told that it is in use. False when that PUT changed nothing here,
-        or something newer has come since.
+        Its revision may then come again: nobody was told that it is in use. False when nothing was undone here.
         """
         with self._lock:
-            if self.current.change != change or self._before is None:
+            undone = next((active for active in self._history[1:] if change in active.changes), None)
+            if undone is None:
                 return False
-            active, self._newest = self._before
-            self._before = None
-            self._swap(active)
+            undone.changes.remove(change)
+            if undone.changes:
+                return False
+            self._history = [active for active in self._history if active is not undone]
+            if undone is self.current:
+                self._swap(self._history[-1])
             return True
 
     def _swap(self, active: Active) -> None:
@@ -157,15 +170,20 @@ class EngineState:
         """The answer where the revision alone decides: the same schedule again, or an older one."""
         if revision == self.current.revision and self.current.says(proposal):
             return Answer(Result.UNCHANGED)
-        newest = self._newest
-        if newest is None or revision.number > newest.number:
+        seen = newest([self._forgotten, *(active.revision for active in self._history)])
+        if seen is None or revision.number > seen.number:
             return None
-        relation = "the same number with other content" if revision.number == newest.number else "older"
+        relation = "the same number with other content" if revision.number == seen.number else "older"
         message = (
-            f"revision {revision.number} of {revision.owner} is {relation}; the newest seen here is {newest.number} of "
-            f"{newest.owner}. Send the schedule with a higher number"
+            f"revision {revision.number} of {revision.owner} is {relation}; the newest seen here is {seen.number} of "
+            f"{seen.owner}. Send the schedule with a higher number"
         )
         return Answer(Result.STALE, (Problem("revision.number", message),))
+
+
+def newest(revisions: Iterable[Revision | None]) -> Revision | None:
+    """The highest of the revisions that there are."""
+    return max((r for r in revisions if r is not None), key=lambda r: r.number, default=None)
 
 
 def impossible(ranges: Ranges, envelope: Envelope, reasons: Mapping[int, str]) -> list[Problem]:

@@ -191,8 +191,55 @@ def test_roll_back_leaves_a_newer_schedule_alone() -> None:
     state = new_state()
     state.accept(Proposal(A, revision(5), "http", change="five"))
     propose(state, B, 6, "file")
-    assert not state.roll_back("five")
-    assert state.current.ranges == B
+    assert state.roll_back("five")
+    assert (state.current.ranges, state.current.source) == (B, "file")
+
+
+def put(state: EngineState, what: Ranges, number: int, change: str) -> Result:
+    """The PUT `change`."""
+    return state.accept(Proposal(what, revision(number, "o"), "http", change=change)).result
+
+
+@pytest.mark.parametrize("order", [("five", "six"), ("six", "five")])
+def test_two_servers_undo_their_puts_in_any_order(order: tuple[str, str]) -> None:
+    """Regression: undoing the later one first brought the earlier one back, and nothing took that away again."""
+    state = new_state()
+    propose(state, A, 4, "file")
+    put(state, B, 5, "five")
+    put(state, ranges((1, 16, 1)), 6, "six")
+    assert [state.roll_back(change) for change in order] == [True, True]
+    assert (state.current.ranges, state.current.revision) == (A, revision(4, "o"))
+    assert propose(state, B, 5) is Result.APPLIED
+
+
+def test_undoing_one_of_two_equal_puts_leaves_what_the_other_was_promised() -> None:
+    """An operator that repeats its PUT at another server, while the first still waits for an engine core."""
+    state = new_state()
+    assert put(state, A, 5, "first") is Result.APPLIED
+    assert put(state, A, 5, "again") is Result.UNCHANGED
+    assert not state.roll_back("first")
+    assert state.current.ranges == A
+    assert state.roll_back("again")
+    assert state.current.ranges == START
+
+
+def test_put_of_what_the_file_brought_undoes_nothing() -> None:
+    state = new_state()
+    propose(state, A, 5, "file")
+    assert put(state, A, 5, "same") is Result.UNCHANGED
+    assert not state.roll_back("same")
+    assert state.current.source == "file"
+
+
+def test_revisions_beyond_the_history_are_not_forgotten() -> None:
+    state = new_state()
+    for number in range(1, 100):
+        assert put(state, ranges((1, 16, number % 4)), number, f"put {number}") is Result.APPLIED
+    assert not state.roll_back("put 1")
+    undone = [number for number in range(99, 0, -1) if state.roll_back(f"put {number}")]
+    assert undone == list(range(99, 84, -1))
+    assert propose(state, A, 84) is Result.STALE
+    assert propose(state, A, 85) is Result.APPLIED
 
 
 def test_listener_hears_each_change_once() -> None:

@@ -27,7 +27,12 @@ class Effect(StrEnum):
     ROLLED = "rolled"
 
 
-_EFFECTS: Final = {"schedule": Effect.HOT, "replicas": Effect.SCALED, "rollout": Effect.NEXT_ROLLOUT}
+_EFFECTS: Final = {
+    "schedule": Effect.HOT,
+    "smoothing": Effect.HOT,
+    "replicas": Effect.SCALED,
+    "rollout": Effect.NEXT_ROLLOUT,
+}
 """By the first part of the path; everything else is the envelope."""
 
 _REFUSED: Final = "Refused here"

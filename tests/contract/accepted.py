@@ -32,6 +32,15 @@ SCHEDULE: Final = (
     Case("k-of-128", "spec: {drafter: {numSpeculativeTokens: 128}}"),
 )
 
+SMOOTHING: Final = (
+    Case("smoothing", "spec: {smoothing: {dwellSteps: 20, marginPercent: 10}}"),
+    Case("smoothing-off", "spec: {smoothing: {dwellSteps: 0, marginPercent: 0}}"),
+    Case("smoothing-most", "spec: {smoothing: {dwellSteps: 10000, marginPercent: 50}}"),
+    Case("smoothing-half", "spec: {smoothing: {marginPercent: 10}}"),
+    Case("smoothing-empty", "spec: {smoothing: {}}"),
+    Case("smoothing-null", "spec: {smoothing: null}"),
+)
+
 MODEL: Final = (
     *(Case(f"model {name}", f"spec: {{model: {{name: '{name}'}}}}") for name in (
         "gpt2", "acme/llama-8b", "Acme-Labs/Tiny.Llama_v2-Instruct", "acme/llama-GGUF:Q4_K_M", "/models/llama",
@@ -143,5 +152,5 @@ NAMES: Final = tuple(
 )
 
 ACCEPTED: Final = (
-    *SCHEDULE, *MODEL, *DRAFTER, *ARGUMENTS, *ENVIRONMENT, *ENGINE, *PODS, *NAMES,
+    *SCHEDULE, *SMOOTHING, *MODEL, *DRAFTER, *ARGUMENTS, *ENVIRONMENT, *ENGINE, *PODS, *NAMES,
 )  # fmt: skip

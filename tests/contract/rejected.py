@@ -55,6 +55,20 @@ SCHEDULE: Final = (
     Case("end-above-int32", _schedule("1-4294967296:3"), "endBatchSize"),
 )
 
+SMOOTHING: Final = (
+    Case("dwell-negative", "spec: {smoothing: {dwellSteps: -1}}", "dwellSteps in body should be greater than or equal"),
+    Case("dwell-too-long", "spec: {smoothing: {dwellSteps: 10001}}", "should be less than or equal to 10000"),
+    Case("dwell-fraction", "spec: {smoothing: {dwellSteps: 1.5}}", "must be of type integer"),
+    Case("dwell-as-time", "spec: {smoothing: {dwellSteps: 2s}}", "must be of type integer"),
+    Case(
+        "margin-negative", "spec: {smoothing: {marginPercent: -5}}", "marginPercent in body should be greater than or"
+    ),
+    Case("margin-too-wide", "spec: {smoothing: {marginPercent: 51}}", "should be less than or equal to 50"),
+    Case("margin-with-sign", "spec: {smoothing: {marginPercent: 10%}}", "must be of type integer"),
+    Case("smoothing-misspelt", "spec: {smoothing: {dwell: 20}}", 'unknown field "spec.smoothing.dwell"'),
+    Case("smoothing-true", "spec: {smoothing: true}", "must be of type object"),
+)
+
 MODEL: Final = (
     Case("model-missing", "spec: {model: '!delete'}", "spec.model: Required value"),
     Case("model-name-empty", "spec: {model: {name: ''}}", "at least 1 chars long"),
@@ -280,5 +294,5 @@ PODS: Final = (
 )
 
 REJECTED: Final = (
-    *SCHEDULE, *MODEL, *DRAFTER, *SUPPORT, *PARAMETERS, *ARGUMENTS, *ENVIRONMENT, *ENGINE, *PODS,
+    *SCHEDULE, *SMOOTHING, *MODEL, *DRAFTER, *SUPPORT, *PARAMETERS, *ARGUMENTS, *ENVIRONMENT, *ENGINE, *PODS,
 )  # fmt: skip

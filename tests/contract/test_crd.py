@@ -75,6 +75,7 @@ def test_api_server_establishes_it_without_complaints(api_server: Path) -> None:
     [
         ("dsd.spec.drafter", "largest number of draft tokens (K)"),
         ("dsd.spec.schedule", "Largest batch size of the range"),
+        ("dsd.spec.smoothing", "After a change, K stays for at least so many engine steps"),
         ("dsd.spec.engine.extraArgs", "refused in every spelling"),
         ("dsd.status.schedule", "mounted in them brings"),
     ],
@@ -215,6 +216,7 @@ _FILLED = {
     "sharedMemory": {"sizeLimit": "8Gi"},
     "startup": {"timeoutSeconds": 7200},
     "rollout": {"maxSurge": 1},
+    "smoothing": {"dwellSteps": 20},
     "engine": {"env": [{"name": "A", "value": "b"}], "extraArgs": ["--seed=0"], "maxNumSeqs": 8},
     "drafter": {"parameters": {"quantization": "fp8"}, "preparedTokens": [3]},
     "model": {"servedNames": ["a"], "tokenSecretRef": {"name": "a", "key": "b"}},
@@ -225,7 +227,10 @@ _FILLED = {
 @pytest.mark.parametrize(
     "emptied",
     [
-        *({name: {}} for name in ("podTemplate", "resources", "sharedMemory", "startup", "rollout", "engine")),
+        *(
+            {name: {}}
+            for name in ("podTemplate", "resources", "sharedMemory", "startup", "rollout", "engine", "smoothing")
+        ),
         {"podTemplate": {"metadata": {}}},
         {"podTemplate": {"metadata": {"labels": {}}}},
         {"podTemplate": {"spec": {}}},

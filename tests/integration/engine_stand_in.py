@@ -74,7 +74,7 @@ class StandIn:
         """Do what the runtime does when the kubelet has refreshed the mounted file."""
         config = self.config_file()
         if config is not None:
-            self.state.accept(Proposal(config.ranges, config.revision, "file"))
+            self.state.accept(Proposal(config.ranges, config.revision, "file", smoothing=config.smoothing))
 
     def triples(self) -> list[tuple[int, int, int]]:
         """The schedule in use."""
@@ -140,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
         except AuthError as error:
             return self._problem(error.status, error.detail)
         put = SchedulePut.model_validate_json(body)
-        answer = engine.state.accept(Proposal(put.ranges, put.revision, "http"))
+        answer = engine.state.accept(Proposal(put.ranges, put.revision, "http", smoothing=put.smoothing))
         if answer.accepted:
             return self._answer(200, engine.status().dump())
         return self._problem(409 if answer.result is Result.STALE else 422, answer.text())

@@ -25,6 +25,35 @@ def test_a_change_reaches_every_pod_and_rolls_none(world: World) -> None:
     assert len({token for engine in engines for token in engine.tokens}) == 1, "one token for one deployment"
 
 
+def test_smoothing_is_hot_read_back_and_gone_when_it_is_removed(world: World) -> None:
+    world.operator()
+    world.create(replicas=2)
+    engines = world.engines(2)
+    plain = world.wait_schedule(applied=2)["hash"]
+    generation = world.wait_child("Deployment")["metadata"]["generation"]
+    hashes = [plain]
+    for change in ({"dwellSteps": 20, "marginPercent": 10}, {"dwellSteps": 30}, None):
+        world.patch(smoothing=change)
+        hashes.append(world.wait_schedule(applied=2)["hash"])
+        wanted = world.resource()["spec"].get("smoothing")
+        held = [engine.state.current.smoothing for engine in engines]
+        assert [s.model_dump(by_alias=True) if s else None for s in held] == [wanted] * 2
+        assert [engine.triples() for engine in engines] == [FIRST] * 2
+        config = world.config_file()
+        assert config is not None
+        assert config.smoothing == held[0]
+    assert len(set(hashes)) == 3
+    assert hashes[-1] == plain
+    assert world.wait_child("Deployment")["metadata"]["generation"] == generation
+
+    engines[0].silent.set()
+    world.patch(smoothing={"dwellSteps": 40})
+    found = world.wait_schedule(applied=1, total=2)
+    assert [pod["reason"] for pod in found["outOfSync"]] == ["PodUnreachable"]
+    engines[0].silent.clear()
+    world.wait_schedule(applied=2)
+
+
 def test_a_pod_out_of_reach_is_unknown_and_holds_up_nobody(world: World) -> None:
     world.operator()
     world.create(replicas=3)

@@ -1,8 +1,8 @@
-"""`spec` of a DSDDeployment: the schedule is hot, replicas scale, everything else is the envelope and restarts pods."""
+"""`spec` of a DSDDeployment: what is hot (schedule, smoothing), what scales (replicas), and the envelope: the rest."""
 
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, WithJsonSchema
+from pydantic import AfterValidator, Field, WithJsonSchema
 
 from dsd_operator.api.cel import Rule
 from dsd_operator.api.common import EMPTIED, ApiModel, defaults_of, field_extra
@@ -11,7 +11,12 @@ from dsd_operator.api.engine import Engine
 from dsd_operator.api.model import Model
 from dsd_operator.api.pod import POD_TEMPLATE_SCHEMA, RESOURCES_SCHEMA, Rollout, SharedMemory, Startup
 from dsd_operator.api.spec_rules import RANGE_RULES, SCHEDULE_RULES, SPEC_RULES
-from dsd_runtime.schedule import MAX_RANGES, ScheduleRange
+from dsd_runtime.schedule import MAX_RANGES, ScheduleRange, Smoothing
+
+
+def _in_force(smoothing: Smoothing | None) -> Smoothing | None:
+    """None for every way to say off: one form on the wire, and no change from one of them to another."""
+    return None if smoothing is None or smoothing.off else smoothing
 
 
 class Spec(ApiModel):
@@ -31,6 +36,14 @@ class Spec(ApiModel):
             "whole."
         ),
         json_schema_extra=field_extra(*SCHEDULE_RULES, list_type="atomic"),
+    )
+    smoothing: Annotated[Smoothing | None, AfterValidator(_in_force)] = Field(
+        default=None,
+        description=(
+            "Keeps K from changing back and forth while the batch size hovers around a boundary of the schedule. HOT, "
+            "as the schedule. Off unless given: every step uses exactly the K of its range."
+        ),
+        json_schema_extra=dict(EMPTIED),
     )
     engine: Engine = Field(
         default_factory=Engine,

@@ -12,7 +12,7 @@ from dsd_operator.engine.client import EngineClient, NoAnswer, NoPlugin, Problem
 from dsd_operator.reconcile.queue import Key
 from dsd_operator.status.observed import PushResult, PushState
 from dsd_runtime.protocol import EngineStatus, Revision, SchedulePut
-from dsd_runtime.schedule import Ranges, schedule_hash
+from dsd_runtime.schedule import Ranges, Smoothing, schedule_hash
 
 _REFUSED_TOKEN: Final = (401, 403)
 _STALE: Final = 409
@@ -29,11 +29,12 @@ class Target:
     audience: str
     revision: Revision
     ranges: Ranges
+    smoothing: Smoothing | None = None
 
     @property
     def hash(self) -> str:
         """The schedule's content hash."""
-        return schedule_hash(self.ranges)
+        return schedule_hash(self.ranges, self.smoothing)
 
     def in_use(self, status: EngineStatus) -> bool:
         """Whether the pod, and each of its engine cores, uses exactly this."""
@@ -96,7 +97,7 @@ class Courier:
 
     async def _put(self, target: Target, ip: str) -> EngineStatus:
         """PUT; a refused token is minted anew once, and the keys are looked at, as they may have been rotated."""
-        body = SchedulePut(revision=target.revision, ranges=target.ranges)
+        body = SchedulePut(revision=target.revision, ranges=target.ranges, smoothing=target.smoothing)
         token = await self.tokens.get(target.audience)
         try:
             return await self.engines.put(ip, token, body)

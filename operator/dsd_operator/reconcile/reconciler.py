@@ -117,7 +117,7 @@ class Reconciler:
         children, overtaken = apply.Report(), _reported(memory)
         for _ in range(_ROUNDS):
             revision = self._revision(resource, snapshot, overtaken, memory)
-            target = Target(key, audience(key), revision, resource.spec.schedule)
+            target = Target(key, audience(key), revision, resource.spec.schedule, resource.spec.smoothing)
             self._note_change(resource, target, memory)
             manifests = plan(resource, await self._context(key, snapshot, revision))
             keys = self.keys.known()

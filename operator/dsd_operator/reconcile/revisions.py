@@ -21,10 +21,10 @@ def choose(
     does not make every pass mint another one."""
     stored = read(config_map) if config_map is not None else None
     current = _current(stored, memory.minted)
-    ranges = resource.spec.schedule
-    revision = next_revision(owner_of(resource), ranges, current, seen, now_ms)
+    ranges, smoothing = resource.spec.schedule, resource.spec.smoothing
+    revision = next_revision(owner_of(resource), ranges, current, seen, now_ms, smoothing)
     if memory.minted is None or memory.minted.config.revision != revision:
-        memory.minted = Minted(ConfigFile(revision=revision, ranges=ranges), stored)
+        memory.minted = Minted(ConfigFile(revision=revision, ranges=ranges, smoothing=smoothing), stored)
     return revision
 
 
@@ -36,4 +36,9 @@ def _current(stored: ConfigFile | None, minted: Minted | None) -> ConfigFile | N
 
 
 def _same(one: ConfigFile, other: ConfigFile | None) -> bool:
-    return other is not None and (one.revision, one.ranges) == (other.revision, other.ranges)
+    return other is not None and _without_auth(one) == _without_auth(other)
+
+
+def _without_auth(file: ConfigFile) -> ConfigFile:
+    """The schedule in the file; keys are rotated on their own."""
+    return file.model_copy(update={"auth": None})

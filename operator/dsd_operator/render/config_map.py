@@ -14,7 +14,8 @@ from dsd_runtime.protocol import CONFIG_FILE_NAME, ConfigFile
 
 def config_map(resource: DSDDeployment, context: RenderContext) -> dict[str, Any]:
     """Mounted as a directory, so that the kubelet refreshes it in running pods."""
-    content = ConfigFile(revision=context.revision, ranges=resource.spec.schedule, auth=context.auth)
+    spec = resource.spec
+    content = ConfigFile(revision=context.revision, ranges=spec.schedule, smoothing=spec.smoothing, auth=context.auth)
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",

@@ -27,10 +27,11 @@ from dsd_runtime.protocol import (
     ScheduleState,
     Versions,
 )
-from dsd_runtime.schedule import Ranges, from_triples, schedule_hash
+from dsd_runtime.schedule import Ranges, Smoothing, from_triples, schedule_hash
 from tests.unit.control.clock import FakeClock
 
 OLD, NEW = from_triples([(1, 8, 3)]), from_triples([(1, 8, 1)])
+CALM = Smoothing(dwell_steps=20, margin_percent=10)
 KEY = Key("team-a", "demo")
 
 
@@ -38,8 +39,8 @@ def revision(number: int) -> Revision:
     return Revision(owner="team-a/demo/uid", number=number)
 
 
-def target(number: int = 2, ranges: Ranges = NEW) -> Target:
-    return Target(KEY, "audience", revision(number), ranges)
+def target(number: int = 2, ranges: Ranges = NEW, smoothing: Smoothing | None = None) -> Target:
+    return Target(KEY, "audience", revision(number), ranges, smoothing)
 
 
 def problem(status: int, detail: str = "no") -> web.Response:
@@ -69,13 +70,14 @@ class Engine:
         if special is not None:
             return special
         body = SchedulePut.model_validate_json(await request.read())
-        self.status = _status(body.revision.number, body.ranges)
+        self.status = _status(body.revision.number, body.ranges, smoothing=body.smoothing)
         return web.json_response(self.status.dump())
 
 
-def _status(number: int | None, ranges: Ranges, mode: Any = "on") -> EngineStatus:
+def _status(number: int | None, ranges: Ranges, mode: Any = "on", smoothing: Smoothing | None = None) -> EngineStatus:
     held = revision(number) if number is not None else None
-    state = ScheduleState(revision=held, hash=schedule_hash(ranges), source="http", ranges=ranges)
+    hash_ = schedule_hash(ranges, smoothing)
+    state = ScheduleState(revision=held, hash=hash_, source="http", ranges=ranges, smoothing=smoothing)
     core = EngineCoreState(engine=0, schedule=state, num_speculative_tokens=1, steps=5)
     return EngineStatus(mode=mode, versions=Versions(runtime="1", vllm="9.9"), schedule=state, engines=(core,))
 
@@ -214,6 +216,32 @@ async def test_a_pod_that_has_it_is_only_read(world: World) -> None:
         assert states(await pusher.push(target(), world.pods, world.memory)) == [PushState.APPLIED]
     assert engine.seen == ["GET"] * 3
     assert not (await pusher.push(target(), world.pods, world.memory)).retry
+
+
+async def test_smoothing_travels_with_the_schedule_and_is_turned_off_by_one_without(world: World) -> None:
+    engine = await world.engine()
+    pusher = await world.pusher()
+    for number, smoothing in ((2, CALM), (3, None)):
+        report = await pusher.push(target(number, smoothing=smoothing), world.pods, world.memory)
+        assert states(report) == [PushState.APPLIED]
+        assert engine.status.schedule is not None
+        assert (engine.status.schedule.ranges, engine.status.schedule.smoothing) == (NEW, smoothing)
+
+
+@pytest.mark.parametrize(("wanted", "held"), [(CALM, None), (None, CALM), (CALM, Smoothing(dwell_steps=20))])
+async def test_a_pod_with_another_smoothing_is_not_applied(
+    world: World, wanted: Smoothing | None, held: Smoothing | None
+) -> None:
+    engine = await world.engine()
+    engine.status = _status(2, NEW, smoothing=held)
+
+    async def accept_and_stay(_: web.Request) -> web.Response:
+        return web.json_response(engine.status.dump())
+
+    engine.answer = accept_and_stay
+    report = await (await world.pusher()).push(target(smoothing=wanted), world.pods, world.memory)
+    assert states(report) == [PushState.REFUSED]
+    assert engine.seen == ["GET", "PUT"]
 
 
 async def test_one_engine_core_that_lags_is_not_applied(world: World) -> None:

@@ -55,6 +55,18 @@ def test_a_new_schedule_gets_a_new_one(memory: Memory) -> None:
     )
 
 
+def test_another_smoothing_gets_a_new_one_and_another_spelling_of_off_does_not(memory: Memory) -> None:
+    first = choose(resource(), None, (), memory, 5000)
+    assert choose(resource({"smoothing": {"dwellSteps": 0}}), stored(first), (), memory, 6000) == first
+    calm = {"smoothing": {"dwellSteps": 20, "marginPercent": 0}}
+    second = choose(resource(calm), stored(first), (), memory, 6000)
+    assert second.number == 6000
+    assert choose(resource(calm), stored(first), (), memory, 6500) == second, "not written yet"
+    assert choose(resource(calm), stored(second, **calm), (), memory, 7000) == second
+    assert choose(resource(calm), stored(second), (), memory, 8000).number == 8000, "somebody took it out of the file"
+    assert choose(resource(), stored(second, **calm), (), Memory("uid"), 9000).number == 9000
+
+
 def test_a_config_map_edited_by_hand_is_replaced(memory: Memory) -> None:
     first = choose(resource(), None, (), memory, 5000)
     by_hand = stored(first, schedule=OTHER)

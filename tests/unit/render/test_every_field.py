@@ -73,6 +73,8 @@ CHANGES: Final[Mapping[str, Change]] = {
     "schedule[].startBatchSize": schedule(startBatchSize=20),
     "schedule[].endBatchSize": schedule(endBatchSize=100),
     "schedule[].numSpeculativeTokens": schedule(numSpeculativeTokens=2),
+    "smoothing.dwellSteps": to("smoothing.dwellSteps", 20),
+    "smoothing.marginPercent": to("smoothing.marginPercent", 10),
     "engine.image": to("engine.image", "acme/engine:2"),
     "engine.imagePullPolicy": to("engine.imagePullPolicy", "Always"),
     "engine.modelRunner": to("engine.modelRunner", "V1"),

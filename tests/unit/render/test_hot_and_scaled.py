@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,6 +35,29 @@ def test_a_schedule_changes_the_config_map_and_nothing_else(schedule: list[dict[
     content = read(after["ConfigMap"])
     assert content is not None
     assert [r.model_dump(by_alias=True) for r in content.ranges] == schedule
+
+
+SMOOTHINGS = st.fixed_dictionaries(
+    {}, optional={"dwellSteps": st.integers(0, 10_000), "marginPercent": st.integers(0, 50)}
+)
+
+
+@given(schedules(), SMOOTHINGS, SMOOTHINGS)
+def test_smoothing_changes_the_config_map_and_nothing_else(
+    schedule: list[dict[str, int]], one: dict[str, int], other: dict[str, int]
+) -> None:
+    before = manifests(resource({"smoothing": one}))
+    after = manifests(resource({"schedule": schedule, "smoothing": other}))
+    assert without(after, "ConfigMap") == without(before, "ConfigMap")
+    content = read(after["ConfigMap"])
+    assert content is not None
+    assert (content.smoothing is not None) == any(other.values())
+    assert content.smoothing is None or content.smoothing.model_dump(by_alias=True).items() >= other.items()
+
+
+@pytest.mark.parametrize("off", [None, {}, {"dwellSteps": 0}, {"dwellSteps": 0, "marginPercent": 0}])
+def test_smoothing_that_is_off_is_not_rendered(off: dict[str, int] | None) -> None:
+    assert manifests(resource({"smoothing": off})) == manifests(resource())
 
 
 @given(st.integers(0, 10000))

@@ -16,6 +16,7 @@ from typing import Any, Final
 import yaml
 from pydantic import ValidationError
 
+from dsd_runtime import explain
 from dsd_runtime.protocol import ConfigFile
 
 logger = logging.getLogger("vllm.dsd.config_file")
@@ -50,43 +51,28 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def field_path(location: tuple[int | str, ...]) -> str:
-    """A pydantic error location as a person writes it: `ranges[0].startBatchSize`."""
-    path = ""
-    for part in location:
-        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
-    return path
-
-
-def field_errors(error: ValidationError) -> list[tuple[str, str, str]]:
-    """(field, message, pydantic's error type) of each error.
-
-    A list whose items are wrong is reported as too short as well, since pydantic counts the good items; that is left
-    out.
-    """
-    found = error.errors()
-    inner = {e["loc"][:i] for e in found for i in range(len(e["loc"]))}
-    return [
-        (field_path(e["loc"]), e["msg"], e["type"]) for e in found if e["type"] != "too_short" or e["loc"] not in inner
-    ]
-
-
-def parse(content: bytes) -> ConfigFile:
-    """Parse the content of a config file (YAML, hence JSON too); raises ConfigFileError."""
+def load_yaml(content: bytes) -> Any:
+    """The plain data of a YAML (hence JSON) text, all of it expressible as JSON; raises ConfigFileError."""
     if len(content) > MAX_FILE_BYTES:
         raise ConfigFileError(f"larger than {MAX_FILE_BYTES} bytes")
     try:
         data = yaml.load(content, Loader=_Loader)
-        # Through JSON, because strict pydantic models take a JSON array for a tuple, and no Python list.
-        text = json.dumps(data, allow_nan=False)
+        json.dumps(data, allow_nan=False)
     except Exception as error:  # PyYAML lets pass what its constructors run into: IndexError, OverflowError, …
-        raise ConfigFileError(f"not valid YAML: {' '.join(str(error).split())}") from error
+        raise ConfigFileError(f"not valid YAML: {explain.yaml_error(error)}") from error
+    return data
+
+
+def parse(content: bytes) -> ConfigFile:
+    """Parse the content of a config file (YAML, hence JSON too); raises ConfigFileError."""
+    data = load_yaml(content)
     if not isinstance(data, dict):
-        raise ConfigFileError("must be a mapping with the keys ranges, and optionally revision and auth")
+        raise ConfigFileError("must be a mapping with the keys ranges, and optionally revision, smoothing and auth")
     try:
-        return ConfigFile.model_validate_json(text)
+        # Through JSON, because strict pydantic models take a JSON array for a tuple, and no Python list.
+        return ConfigFile.model_validate_json(json.dumps(data))
     except ValidationError as error:
-        details = "; ".join(f"{field or 'file'}: {message}" for field, message, _ in field_errors(error))
+        details = "; ".join(f"{field or 'file'}: {message}" for field, message, _ in explain.field_errors(error))
         raise ConfigFileError(details) from error
 
 

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from dsd_runtime import compat
 from dsd_runtime.access import Access
 from dsd_runtime.auth import AuthError
-from dsd_runtime.config_file import field_errors
+from dsd_runtime.explain import field_errors
 from dsd_runtime.plugin import off_status
 from dsd_runtime.protocol import (
     MAX_BODY_BYTES,

@@ -6,9 +6,11 @@ Two groups, because the hot path stands alone: a bad podTemplate must not hold u
 from collections.abc import Iterator
 
 from dsd_operator.api import DSDDeployment, Spec
+from dsd_operator.render.budget import lora_problems
 from dsd_operator.render.owned import engine_container, owned_problems
 from dsd_operator.render.quantity import parse, resource_problems
 from dsd_operator.render.shapes import POD_TEMPLATE, shape_problems
+from dsd_operator.render.synthetic import synthetic_problems
 from dsd_operator.render.verdict import verdict_of
 from dsd_runtime.options import owned_problems as option_problems
 from dsd_runtime.owned import env_problems
@@ -34,7 +36,9 @@ def envelope_problems(resource: DSDDeployment) -> list[Problem]:
     spec = resource.spec
     return [
         *_drafter_problems(spec),
+        *synthetic_problems(spec),
         *option_problems(spec.engine.extra_args),
+        *lora_problems(spec),
         *env_problems(variable.name for variable in spec.engine.env),
         *_template_problems(spec),
         *_quantity_problems(spec),

@@ -48,6 +48,7 @@ def _event(condition: Mapping[str, Any]) -> Event:
     kind, reason = condition["type"], condition["reason"]
     on_the_way = kind == ConditionType.PROGRESSING and condition["status"] == "True"
     fine = condition["status"] == "True" or on_the_way or reason in _GOOD or _is_starting(condition)
+    fine = fine and reason != Reason.SYNTHETIC_ACCEPTANCE
     return Event("Normal" if fine else "Warning", reason, shorten(condition["message"], _MAX_MESSAGE))
 
 

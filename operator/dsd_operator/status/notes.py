@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from dsd_operator.api import DSDDeployment
+from dsd_operator.render.budget import shortage
 from dsd_operator.render.verdict import prepared_tokens
 from dsd_operator.status.observed import PushResult
 from dsd_runtime.protocol import Envelope
@@ -11,6 +12,11 @@ from dsd_runtime.protocol import Envelope
 def schedule_notes(resource: DSDDeployment, answers: Iterable[PushResult]) -> list[str]:
     """Remarks on the schedule; `answers` tell the max_num_seqs that vLLM chose where the resource names none."""
     return [*_unprepared(resource), *_never(resource), *_out_of_range(resource, list(_envelopes(answers)))]
+
+
+def envelope_notes(resource: DSDDeployment) -> list[str]:
+    """Remarks on what the pods are started with."""
+    return [*_small_steps(resource), *_head_not_split(resource)]
 
 
 def resolved_notes(resource: DSDDeployment, answers: Iterable[PushResult]) -> list[str]:
@@ -47,6 +53,20 @@ def _out_of_range(resource: DSDDeployment, envelopes: list[Envelope]) -> Iterato
     unused = [r.start_batch_size for r in resource.spec.schedule if limit is not None and r.start_batch_size > limit]
     if unused:
         yield f"ranges from {unused[0]} on are never reached: max_num_seqs is {limit}"
+
+
+def _small_steps(resource: DSDDeployment) -> Iterator[str]:
+    short = shortage(resource.spec)
+    if short is not None:
+        yield f"a full batch does not fit into one step: {short}"
+
+
+def _head_not_split(resource: DSDDeployment) -> Iterator[str]:
+    """vLLM reads the drafter's own size for draft_model and dspark only; a head is loaded like its target model."""
+    spec = resource.spec
+    asked, target = spec.drafter.tensor_parallel_size, spec.engine.tensor_parallel_size or 1
+    if asked is not None and asked != target and spec.drafter.method not in ("draft_model", "dspark"):
+        yield f"drafter.tensorParallelSize {asked} has no effect: a head is split like the target model, {target} ways"
 
 
 def _differences(resource: DSDDeployment, envelope: Envelope) -> Iterator[str]:

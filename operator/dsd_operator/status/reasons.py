@@ -22,6 +22,9 @@ class Reason(StrEnum):
     READY = "Ready"
     SCALED_TO_ZERO = "ScaledToZero"
 
+    # As asked, and nothing for users.
+    SYNTHETIC_ACCEPTANCE = "SyntheticAcceptance"
+
     # On the way.
     CREATING = "Creating"
     ROLLING_OUT = "RollingOut"

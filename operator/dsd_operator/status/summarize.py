@@ -6,10 +6,11 @@ from dsd_operator.api import DSDDeployment
 from dsd_operator.render.labels import selector_string
 from dsd_operator.render.names import names_for
 from dsd_operator.render.service import url
+from dsd_operator.render.synthetic import WARNING, is_synthetic
 from dsd_operator.status.blockers import pod_blocker, spec_blocker
 from dsd_operator.status.conditions import Condition, Status, merge_conditions
 from dsd_operator.status.events import Event, transitions
-from dsd_operator.status.notes import resolved_notes
+from dsd_operator.status.notes import envelope_notes, resolved_notes
 from dsd_operator.status.observed import Observed, Outcome
 from dsd_operator.status.reasons import ConditionType, Reason
 from dsd_operator.status.rollout import Rollout, available, progressing, rollout_of
@@ -65,7 +66,10 @@ def _ready(
     if rollout.wanted == 0:
         return _condition("True", Reason.SCALED_TO_ZERO, "scaled to zero: nothing serves, as asked")
     text = f"{rollout.ready} of {rollout.wanted} pods serve"
-    return _condition("True", Reason.READY, "; ".join([text, *resolved_notes(resource, outcome.pushes)]))
+    message = "; ".join([text, *envelope_notes(resource), *resolved_notes(resource, outcome.pushes)])
+    if is_synthetic(resource.spec):
+        return _condition("True", Reason.SYNTHETIC_ACCEPTANCE, f"{WARNING}; {message}")
+    return _condition("True", Reason.READY, message)
 
 
 def _condition(status: Status, reason: Reason, message: str) -> Condition:

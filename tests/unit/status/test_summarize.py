@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dsd_operator.status.observed import ApplyFailure, Observed, Outcome, PushState
-from dsd_operator.status.summarize import summarize
+from dsd_operator.status.summarize import summarize, transitions
 from dsd_runtime.schedule import Problem
 from tests.unit.resources import resource
 from tests.unit.status.cluster import HASH, NOW, answer, deployment, observed, outcome, pod, push, waiting
@@ -266,3 +266,52 @@ def test_schedules_with_a_catch_apply_with_a_remark(changes: dict[str, Any], wor
 def test_the_limit_that_vllm_chose_is_used_where_the_spec_names_none() -> None:
     done = outcome([push(status=answer(max_num_seqs=8))])
     assert "max_num_seqs is 8" in conditions(SERVING, done)["ScheduleApplied"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"engine.maxNumSeqs": 60, "engine.extraArgs": ["--max-num-batched-tokens", "120"]},
+            "a full batch does not fit into one step: --max-num-batched-tokens is 120",
+        ),
+        (
+            {
+                "drafter": {"method": "eagle", "model": "acme/h", "numSpeculativeTokens": 3, "tensorParallelSize": 1},
+                "engine.tensorParallelSize": 4,
+            },
+            "drafter.tensorParallelSize 1 has no effect",
+        ),
+    ],
+)
+def test_an_envelope_with_a_catch_is_ready_with_a_remark(changes: dict[str, Any], words: str) -> None:
+    ready = conditions(SERVING, outcome([push()]), **changes)["Ready"]
+    assert (ready["status"], ready["reason"]) == ("True", "Ready")
+    assert words in ready["message"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"engine.maxNumSeqs": 30, "engine.extraArgs": ["--max-num-batched-tokens", "120"]},
+        {"engine.extraArgs": ["--max-num-batched-tokens", "120"]},
+        {
+            "drafter": {"method": "draft_model", "model": "a/d", "numSpeculativeTokens": 3, "tensorParallelSize": 4},
+            "engine.tensorParallelSize": 4,
+        },
+    ],
+)
+def test_an_envelope_without_one_is_not_remarked_on(changes: dict[str, Any]) -> None:
+    assert conditions(SERVING, outcome([push()]), **changes)["Ready"]["message"] == "1 of 1 pods serve"
+
+
+def test_made_up_tokens_are_never_silent() -> None:
+    """Ready, since it is what was asked for; first in the message, with a reason of its own, and a Warning."""
+    parameters = {"rejection_sample_method": "synthetic", "synthetic_acceptance_length": 2.27}
+    made = status(SERVING, ALL_WELL, **{"drafter.parameters": parameters})
+    (ready,) = [condition for condition in made["conditions"] if condition["type"] == "Ready"]
+    assert (ready["status"], ready["reason"]) == ("True", "SyntheticAcceptance")
+    assert ready["message"].startswith("TOKENS ARE MADE UP")
+    warnings = [event for event in transitions({}, made) if event.type == "Warning"]
+    assert [event.reason for event in warnings] == ["SyntheticAcceptance"]
+    assert [event.type for event in transitions(made, status(SERVING, ALL_WELL))] == ["Normal"]

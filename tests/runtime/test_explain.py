@@ -28,13 +28,17 @@ RANGE = "{startBatchSize: 1, endBatchSize: 8, numSpeculativeTokens: 3}"
         ("ranges: [{startBatchSize: 1, endBatchSize: 8}]", "ranges[0].numSpeculativeTokens: is missing"),
         (
             "ranges:\n- {startBatchSize: 1\n- x",
-            "not valid YAML: line 3, column 4: expected ',' or '}', but got '<stream end>' "
-            "(while parsing a flow mapping)",
+            (
+                "not valid YAML: line 3, column 4: expected ',' or '}', but got '<stream end>' "
+                "(while parsing a flow mapping)"
+            ),
         ),
         (
             "ranges:\n\tx: 1",
-            "not valid YAML: line 2, column 1: found character '\\t' that cannot start any token "
-            "(while scanning for the next token)",
+            (
+                "not valid YAML: line 2, column 1: found character '\\t' that cannot start any token "
+                "(while scanning for the next token)"
+            ),
         ),
     ],
 )

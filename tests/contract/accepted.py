@@ -17,6 +17,7 @@ def _schedule(*ranges: tuple[int, int, int]) -> str:
 
 _ONLY_3: Final = _schedule((1, 64, 3), (65, 256, 3))
 _FULL: Final = _schedule(*((i, i, i % 4) for i in range(1, 33)))
+_STEEP: Final = _schedule((1, 1, 7), (2, 2, 5), (3, 3, 4), (4, 4, 3), (5, 5, 2), (6, 32, 7))
 
 SCHEDULE: Final = (
     Case("as-it-is", "{}"),
@@ -24,6 +25,7 @@ SCHEDULE: Final = (
     Case("32-ranges", f"spec: {{schedule: [{_FULL}]}}"),
     Case("gap", f"spec: {{schedule: [{_schedule((1, 16, 3), (64, 128, 2), (256, 4096, 0))}]}}"),
     Case("rising-k", f"spec: {{schedule: [{_schedule((1, 1, 1), (2, 2, 3), (3, 9, 0), (10, 11, 3))}]}}"),
+    Case("steep", f"spec: {{drafter: {{numSpeculativeTokens: 7}}, engine: {{maxNumSeqs: 6}}, schedule: [{_STEEP}]}}"),
     Case("off-everywhere", f"spec: {{schedule: [{_schedule((1, 64, 0))}]}}"),
     Case(
         "beyond-max-num-seqs", f"spec: {{schedule: [{_schedule((1, 2, 3), (3, 999, 2))}], engine: {{maxNumSeqs: 1}}}}"
@@ -55,6 +57,7 @@ DRAFTER: Final = (
     Case("eagle", _drafter("method: eagle, model: acme/eagle-head, revision: main")),
     Case("eagle3", _drafter(
         "method: eagle3, model: /models/head, tensorParallelSize: 1", engine="tensorParallelSize: 4")),
+    Case("eagle-split", _drafter("method: eagle, model: a/h, tensorParallelSize: 4", engine="tensorParallelSize: 4")),
     Case("draft-model", _drafter(
         "method: draft_model, model: acme/d, tensorParallelSize: 2", engine="tensorParallelSize: 2")),
     Case("mtp", _drafter("method: mtp")),
@@ -80,6 +83,12 @@ DRAFTER: Final = (
     Case("parameters", _drafter(
         "method: draft_model, model: acme/d, parameters: {quantization: fp8, enforce_eager: true, max-model-len: 2048, "
         "draft_load_config: {load_format: dummy}, use_heterogeneous_vocab: true}")),
+    Case("parameters-of-dflash", _drafter(
+        "method: dflash, model: acme/t-DFlash, parameters: {attention_backend: FLASH_ATTN, kv_cache_dtype: auto, "
+        "disable_eagle_block_drop: true, moe_backend: auto, quantization: null}", engine="modelRunner: V1")),
+    Case("parameters-of-mtp", _drafter("method: mtp, parameters: {enforce_eager: true}")),
+    Case("synthetic-acceptance", "spec: {drafter: {parameters: {rejection_sample_method: synthetic, "
+         "synthetic_acceptance_length: 2.27}}}"),
     Case("parameters-null", _drafter("method: ngram, parameters: null")),
 )  # fmt: skip
 

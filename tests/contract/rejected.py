@@ -5,6 +5,7 @@ Changes of BASE, in YAML, so that quoting is what users write. Grouped by the fi
 
 from typing import Final
 
+from dsd_runtime.vllm_options import MTP_ALIASES
 from tests.contract.admission import Case
 
 
@@ -50,6 +51,12 @@ SCHEDULE: Final = (
     Case("k-quoted", _schedule("1-8:'3'"), "must be of type integer"),
     Case("range-without-k", "spec: {schedule: [{startBatchSize: 1, endBatchSize: 8}]}", "Required value"),
     Case("range-as-triple", "spec: {schedule: [[1, 8, 3]]}", "must be of type object"),
+    Case("range-as-five", "spec: {schedule: [[1, 8, 0, 4096, 3]]}", "must be of type object"),
+    Case("schedule-flat", "spec: {schedule: [1, 8, 3]}", "must be of type object"),
+    Case("schedule-as-text", "spec: {schedule: '[[1, 8, 3]]'}", "must be of type array"),
+    Case("range-as-text", "spec: {schedule: ['1-8:3']}", "must be of type object"),
+    Case("end-null", "spec: {schedule: [{startBatchSize: 1, endBatchSize: null, numSpeculativeTokens: 3}]}", "endB"),
+    Case("sizes-quoted", _schedule("'1'-'8':3"), "must be of type integer"),
     Case("schedule-as-map", 'spec: {schedule: {"1-8": 3}}', 'unknown field "spec.schedule.1-8"'),
     Case("range-misspelt", "spec: {schedule: [{start: 1, end: 8, k: 3}]}", 'unknown field "spec.schedule[0].start"'),
     Case("end-above-int32", _schedule("1-4294967296:3"), "endBatchSize"),
@@ -96,11 +103,17 @@ DRAFTER: Final = (
     Case("maximum-0", "spec: {drafter: {numSpeculativeTokens: 0}}", "should be greater than or equal to 1"),
     Case("maximum-negative", "spec: {drafter: {numSpeculativeTokens: -1}}", "should be greater than or equal to 1"),
     Case("maximum-129", "spec: {drafter: {numSpeculativeTokens: 129}}", "should be less than or equal to 128"),
+    Case("maximum-300", "spec: {drafter: {numSpeculativeTokens: 300}}", "should be less than or equal to 128"),
+    Case("maximum-quoted", "spec: {drafter: {numSpeculativeTokens: '3'}}", "must be of type integer"),
+    Case("maximum-fraction", "spec: {drafter: {numSpeculativeTokens: 2.5}}", "must be of type integer"),
+    Case("method-missing", _drafter("method: '!delete'"), "spec.drafter.method: Required value"),
     Case("maximum-float-in-json", "spec: {drafter: {numSpeculativeTokens: 3.0}}", "expected int, got float64"),
     Case("maximum-true", "spec: {drafter: {numSpeculativeTokens: true}}", "must be of type integer"),
     Case("method-unknown", _drafter("method: magic"), "unknown method; vLLM has ngram, medusa"),
     Case("method-upper-case", _drafter("method: EAGLE3, model: acme/h"), "written in lower case: eagle3"),
-    Case("method-alias", _drafter("method: deepseek_mtp"), "write method mtp"),
+    *(Case(f"method-{alias}", _drafter(f"method: {alias}"), "write method mtp") for alias in MTP_ALIASES),
+    Case("method-in-capitals", _drafter("method: NGRAM"), "written in lower case: ngram"),
+    Case("method-p-eagle", _drafter("method: P-EAGLE, model: acme/h"), "method eagle3 and parameters parallel"),
     Case("method-pard", _drafter("method: pard, model: acme/d"), "parallel_drafting: true"),
     Case("method-arctic", _drafter("method: arctic"), "write method suffix"),
     Case("method-brackets", _drafter("method: '[ngram]'"), "write method ngram"),
@@ -110,6 +123,8 @@ DRAFTER: Final = (
     Case("ngram-with-model", _drafter("method: ngram, model: acme/d"), "remove drafter.model"),
     Case("suffix-with-model", _drafter("method: suffix, model: acme/d", _ONE_RANGE), "remove drafter.model"),
     Case("draft-model-relative", _drafter("method: eagle, model: ./head"), "a relative path cannot be loaded"),
+    Case("drafter-hf", _drafter("method: eagle, model: 'hf://acme/head'"), "write the Hugging Face id without hf://"),
+    Case("drafter-pvc", _drafter("method: eagle, model: 'pvc://claim/head'"), "mount it with podTemplate"),
     Case("custom-class-path", _drafter("method: custom_class, model: acme/d", _ONE_RANGE), "dotted name"),
     Case("revision-without-model", _drafter("method: ngram, revision: main"), "set drafter.model or remove revision"),
     Case("lookup-for-eagle", "spec: {drafter: {method: eagle, model: acme/h}}", "remove promptLookup"),
@@ -138,6 +153,8 @@ SUPPORT: Final = (
     Case("ngram-gpu-auto", _drafter("method: ngram_gpu"), "and so does ngram_gpu on V2"),
     Case("dspark-v1", _drafter("method: dspark", engine="modelRunner: V1"), "on model runner V2 only"),
     Case("mlp-speculator", _drafter("method: mlp_speculator, model: acme/m", _ONE_RANGE), "no proposer for mlp_spec"),
+    Case("mlp-speculator-v2", _drafter(
+        "method: mlp_speculator, model: acme/m", _ONE_RANGE, "modelRunner: V2"), "no proposer for mlp_spec"),
     Case("custom-class-smaller-k", _drafter("method: custom_class, model: my.Proposer"), "does not tell a custom"),
     Case("custom-class-prepared", _drafter(
         "method: custom_class, model: my.Proposer, preparedTokens: [0, 3]", _ONE_RANGE), "(and preparedTokens)"),

@@ -8,6 +8,7 @@ switch of a link nor a change on a network file system. `engine` applies what is
 import hashlib
 import json
 import logging
+import stat
 import threading
 from collections.abc import Callable, Hashable
 from pathlib import Path
@@ -79,6 +80,8 @@ def parse(content: bytes) -> ConfigFile:
 def read_bytes(path: Path) -> bytes:
     """The raw content; raises ConfigFileError when the file cannot be read."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ConfigFileError("is not a regular file")  # reading a pipe may never end, and takes its content away
         with path.open("rb") as file:
             return file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
@@ -96,15 +99,19 @@ def read(path: Path) -> ConfigFile:
 class Watcher:
     """Follows one file in a daemon thread of its own.
 
-    `apply` gets each new content that parses; `report` gets each new reason why the file cannot be used (the schedule
-    in use stays), and None once it can be used again. Both are called from the thread, never twice for one content.
+    `apply` gets each new content that parses, and answers why it is refused, if it is. `report` gets each new reason
+    why the file is not followed (the schedule in use stays), and None once it is again. Both are called from the
+    thread, never twice for one content or one reason, however often the file is looked at.
     """
 
-    def __init__(self, path: Path, apply: Callable[[ConfigFile], None], report: Callable[[str | None], None]) -> None:
+    def __init__(
+        self, path: Path, apply: Callable[[ConfigFile], str | None], report: Callable[[str | None], None]
+    ) -> None:
         self._path = path
         self._apply = apply
         self._report = report
         self._seen = b""
+        self._refused: str | None = None
         self._fault: str | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="dsd-config-file", daemon=True)
@@ -114,37 +121,41 @@ class Watcher:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread and wait for it."""
+        """End the thread, after the look it may be taking; waits for nothing, a file system may hang."""
         self._stop.set()
-        self._thread.join()
+
+    def again(self) -> None:
+        """Apply the content once more with the next look, though it has not changed: what it was judged by has."""
+        self._seen = b""
 
     def poll(self) -> None:
         """Look once; does nothing when the content is the one seen last."""
         try:
             content = read_bytes(self._path)
             digest = hashlib.sha256(content).digest()
-            if digest == self._seen and self._fault is None:
-                return
-            config = parse(content)
+            if digest != self._seen:
+                config = parse(content)
+                self._seen = digest
+                self._refused = self._apply(config)
+            self._set_fault(self._refused)
         except ConfigFileError as error:
-            self._set_fault(f"config file {self._path}: {error}")
-            return
-        self._set_fault(None)
-        if digest != self._seen:
-            self._seen = digest
-            self._apply(config)
+            self._set_fault(str(error))
 
-    def _set_fault(self, fault: str | None) -> None:
+    def _set_fault(self, reason: str | None, *, trace: bool = False) -> None:
+        fault = f"config file {self._path}: {reason}" if reason is not None else None
         if fault == self._fault:
             return
-        self._fault = fault
         if fault is not None:
-            logger.error("%s; the schedule in use stays", fault)
+            logger.error("%s; the schedule in use stays", fault, exc_info=trace)
+        else:
+            logger.warning("config file %s: good again", self._path)
+        self._fault = fault
         self._report(fault)
 
     def _run(self) -> None:
         while not self._stop.wait(POLL_SECONDS):
             try:
                 self.poll()
-            except Exception:
-                logger.exception("watching %s failed; the schedule in use stays", self._path)
+            except Exception as error:
+                self.again()
+                self._set_fault(f"following it failed: {error!r}", trace=True)

@@ -107,21 +107,27 @@ class EngineRuntime:
         return encode(self._accept(proposal_of(body, change))) | {"status": self.status()}
 
     def roll_back(self, change: str) -> bool:
-        """Undo a PUT that another engine core refused."""
-        return self.state.roll_back(change)
+        """Undo a PUT that another engine core refused.
+
+        The file may have brought the same revision while the PUT was in force, and counts now.
+        """
+        undone = self.state.roll_back(change)
+        if self._watcher is not None:
+            self._watcher.again()
+        return undone
 
     def _accept(self, proposal: Proposal) -> Answer:
         answer = self.state.accept(proposal)
         self._schedule_metrics.count_update(proposal.source, answer.result)
         if answer.result is Result.INVALID:
-            logger.error("schedule from %s refused, the one in use stays: %s", proposal.source, answer.text())
             self._set_error(proposal.source, answer.text())
         elif answer.result is Result.APPLIED:
             self._error = None
         return answer
 
-    def _apply_file(self, config: ConfigFile) -> None:
-        self._accept(Proposal(config.ranges, config.revision, "file", smoothing=config.smoothing))
+    def _apply_file(self, config: ConfigFile) -> str | None:
+        answer = self._accept(Proposal(config.ranges, config.revision, "file", smoothing=config.smoothing))
+        return answer.text() if answer.result is Result.INVALID else None
 
     def _report_file(self, fault: str | None) -> None:
         if fault is not None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dsd_operator.cluster.errors import Retry
-from dsd_operator.cluster.keys import REFRESH_SECONDS, RETRY_SECONDS, Keys
+from dsd_operator.cluster.keys import REFRESH_AFTER_REFUSAL_SECONDS, REFRESH_SECONDS, RETRY_SECONDS, Keys
 from dsd_operator.cluster.tokens import LIFETIME_SECONDS, Tokens
 from tests.unit.control.clock import FakeClock
 
@@ -20,6 +20,7 @@ class FakeApi:
         self.keys: list[dict[str, str]] = [{"kid": "1"}]
         self.down = False
         self.reads = self.tries = 0
+        self.named_issuer = "https://issuer"
 
     async def request_token(self, namespace: str, account: str, audience: str, seconds: int) -> dict[str, Any]:
         assert seconds == LIFETIME_SECONDS
@@ -29,7 +30,7 @@ class FakeApi:
         return {"status": {"token": token}, "spec": {"expirationSeconds": self.granted}}
 
     async def issuer(self) -> str:
-        return "https://issuer"
+        return self.named_issuer
 
     async def signing_keys(self) -> dict[str, Any]:
         self.tries += 1
@@ -110,6 +111,19 @@ async def test_an_old_key_stays_as_long_as_its_tokens_live(keys: Keys, api: Fake
     assert (await keys.current()).jwks == {"keys": [{"kid": "1"}, {"kid": "2"}]}
     clock.advance(LIFETIME_SECONDS + 1)
     assert (await keys.current()).jwks == {"keys": [{"kid": "2"}]}
+
+
+async def test_a_new_issuer_is_taken_with_its_keys_and_the_old_keys_stay(
+    keys: Keys, api: FakeApi, clock: FakeClock
+) -> None:
+    """After a refusal, which is what pods answer to a token of the new issuer; not only at the next interval."""
+    assert (await keys.current()).issuer == "https://issuer"
+    api.named_issuer, api.keys = "https://issuer-2", [{"kid": "2"}]
+    clock.advance(REFRESH_AFTER_REFUSAL_SECONDS)
+    assert (await keys.current()).issuer == "https://issuer"
+    found = await keys.current(REFRESH_AFTER_REFUSAL_SECONDS)
+    assert found.issuer == "https://issuer-2"
+    assert found.jwks == {"keys": [{"kid": "1"}, {"kid": "2"}]}
 
 
 async def test_the_order_of_the_answer_changes_nothing(keys: Keys, api: FakeApi) -> None:

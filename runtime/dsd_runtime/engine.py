@@ -4,13 +4,13 @@ Made by the scheduler mixin (`scheduler`) when vLLM constructs its scheduler, he
 here takes and returns plain data, because utilities travel between processes.
 """
 
-import datetime as dt
 import logging
 from collections.abc import Mapping
 from typing import Any
 
 from dsd_runtime import __version__, compat, config_file, resolved
-from dsd_runtime.metrics import ScheduleMetrics, StepMetrics, show_plugin
+from dsd_runtime.faults import Faults, utc_now
+from dsd_runtime.metrics import ScheduleMetrics, show_plugin
 from dsd_runtime.outcome import StepOutcome
 from dsd_runtime.protocol import (
     ConfigFile,
@@ -23,6 +23,7 @@ from dsd_runtime.protocol import (
 )
 from dsd_runtime.schedule import Lookup, Ranges, ScheduleRange, from_triples
 from dsd_runtime.state import Active, Answer, EngineState, Proposal, Result, Source
+from dsd_runtime.step_metrics import StepMetrics
 
 logger = logging.getLogger("vllm.dsd.engine")
 
@@ -38,8 +39,9 @@ class EngineRuntime:
         self._chosen = envelope.num_speculative_tokens
         self._latest: StepOutcome | None = None
         self._error: ErrorState | None = None
-        self._step_metrics = StepMetrics(labels, envelope.max_num_seqs)
+        self._step_metrics = StepMetrics(labels, envelope.max_num_seqs, envelope.num_speculative_tokens)
         self._schedule_metrics = ScheduleMetrics(labels)
+        self._faults = Faults(labels)
         show_plugin(
             labels,
             version=__version__,
@@ -83,6 +85,10 @@ class EngineRuntime:
         self._steps += 1
         self._step_metrics.observe(step)
 
+    def flush(self) -> None:
+        """Bring /metrics up to date: the engine falls idle, is paused, or loses the plugin."""
+        self._step_metrics.flush()
+
     def status(self) -> dict[str, Any]:
         """This engine core's view, as a one-engine EngineStatus."""
         schedule = self.state.current.describe()
@@ -96,6 +102,7 @@ class EngineRuntime:
             schedule=schedule,
             engines=(core,),
             last_error=self._error,
+            faults=self._faults.now(),
         ).dump()
 
     def check(self, body: str) -> dict[str, Any]:
@@ -130,6 +137,7 @@ class EngineRuntime:
         return answer.text() if answer.result is Result.INVALID else None
 
     def _report_file(self, fault: str | None) -> None:
+        self._faults.set("file", fault)
         if fault is not None:
             self._set_error("file", fault)
         elif self._error is not None and self._error.source == "file":
@@ -148,11 +156,6 @@ class EngineRuntime:
             self._schedule_metrics.show(shown)
         except OSError:  # a full disk, say: the schedule is in use all the same
             logger.exception("the metrics cannot show the schedule in use")
-
-
-def utc_now() -> str:
-    """The time in RFC 3339, in seconds."""
-    return dt.datetime.now(dt.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def proposal_of(body: str, change: str | None = None) -> Proposal:

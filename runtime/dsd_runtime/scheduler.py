@@ -9,7 +9,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 from dsd_runtime import resolved
@@ -24,7 +23,7 @@ logger = logging.getLogger("vllm.dsd.scheduler")
 class PendingStep:
     """A scheduled step whose output has not come back.
 
-    `drafted[n]` counts the requests that verified n draft tokens, `accepted[n]` those that accepted n.
+    `drafted` and `accepted` are the draft tokens by position, from vLLM's own statistics of the step.
     """
 
     output: Any
@@ -32,18 +31,21 @@ class PendingStep:
     chosen: int
     verified: int
     decode_only: bool
-    drafted: list[int]
-    accepted: list[int]
+    drafted: Sequence[int] = ()
+    accepted: Sequence[int] = ()
 
 
 class StepRecorder:
     """Sets K when a step is scheduled and makes its StepOutcome when the output is there.
 
-    Several steps may be in flight (asynchronous scheduling); outputs come back in the order of scheduling.
+    Several steps may be in flight (asynchronous scheduling); outputs come back in the order of scheduling. Then, too,
+    the time from one end to the next is what a step costs: how much later everything is because of it.
     """
 
-    def __init__(self, runtime: EngineRuntime) -> None:
+    def __init__(self, runtime: EngineRuntime, clock: Callable[[], float] = time.perf_counter) -> None:
+        """`clock` gives seconds that never go back."""
         self.runtime = runtime
+        self.clock = clock
         self._maximum = runtime.envelope.num_speculative_tokens
         self._allowed = frozenset(runtime.envelope.allowed_tokens)
         self._pending: deque[PendingStep] = deque(maxlen=64)
@@ -51,8 +53,11 @@ class StepRecorder:
         self._current: PendingStep | None = None
         self._ended: float | None = None
 
-    def scheduled(self, output: Any) -> None:
-        """Set K in a SchedulerOutput; steps without requests keep vLLM's value, nothing is drafted in them."""
+    def scheduled(self, output: Any, requests: Mapping[str, Any]) -> None:
+        """Set K in a SchedulerOutput; steps without requests keep vLLM's value, nothing is drafted in them.
+
+        `requests` are vLLM's, as they were before the step.
+        """
         batch_size = len(output.num_scheduled_tokens)
         if batch_size == 0:
             return
@@ -60,10 +65,9 @@ class StepRecorder:
         if chosen not in self._allowed:
             raise ValueError(f"K={chosen} is not possible with this engine")
         output.num_spec_tokens_to_schedule = chosen
-        decoding, decode_only = phases(output, self._maximum)
+        decoding = count_decoding(output, requests)
         verified = self._chosen_before if decoding else 0
-        counts = [0] * (self._maximum + 1)
-        self._pending.append(PendingStep(output, batch_size, chosen, verified, decode_only, counts, counts.copy()))
+        self._pending.append(PendingStep(output, batch_size, chosen, verified, decoding == batch_size))
         self._chosen_before = chosen
 
     def begin(self, output: Any) -> None:
@@ -77,67 +81,76 @@ class StepRecorder:
             while self._current is None or self._current.output is not output:
                 self._current = self._pending.popleft()
 
-    def drafts(self, drafted: int, accepted: int) -> None:
-        """One request of the current step verified `drafted` tokens."""
-        if self._current is not None:
-            self._current.drafted[drafted] += 1
-            self._current.accepted[accepted] += 1
+    def make_spec_decoding_stats(
+        self,
+        spec_decoding_stats: Any,
+        num_draft_tokens: int,
+        num_accepted_tokens: int,
+        num_invalid_spec_tokens: Mapping[str, int] | None,
+        request_id: str,
+    ) -> Any:
+        """Stands in for vLLM's method of this name where `--disable-log-stats` switches that off; same arithmetic."""
+        if spec_decoding_stats is None:
+            from vllm.v1.spec_decode.metrics import SpecDecodingStats
 
-    def finished(self, outputs: Mapping[int, Any], busy: Callable[[], bool]) -> None:
+            spec_decoding_stats = SpecDecodingStats.new(self._maximum)
+            self._note_drafts(spec_decoding_stats)
+        invalid = (num_invalid_spec_tokens or {}).get(request_id, 0)
+        spec_decoding_stats.observe_draft(num_draft_tokens - invalid, num_accepted_tokens)
+        return spec_decoding_stats
+
+    def _note_drafts(self, stats: Any) -> None:
+        if self._current is not None:
+            self._current.drafted = stats.num_draft_tokens_per_pos
+            self._current.accepted = stats.num_accepted_tokens_per_pos
+
+    def finished(self, outputs: Mapping[int, Any], busy: bool) -> None:
         """The current step's output is processed: `outputs` goes to the clients, `busy` says whether requests are left.
 
         What follows an idle time has no price: that step's duration holds the waiting for a request.
         """
-        now, ended = time.perf_counter(), self._ended
-        self._ended = now if busy() else None
+        now, ended = self.clock(), self._ended
+        self._ended = now if busy else None
+        for batch in outputs.values():
+            if batch.scheduler_stats is not None and (stats := batch.scheduler_stats.spec_decoding_stats) is not None:
+                self._note_drafts(stats)
         step, self._current = self._current, None
-        if step is None:
-            return
-        priced = ended is not None and step.decode_only and step.chosen == step.verified
-        emitted = sum(len(o.new_token_ids) for batch in outputs.values() for o in batch.outputs)
-        self.runtime.observe(outcome(step, now - ended if priced and ended is not None else None, emitted))
+        if step is not None:
+            priced = ended is not None and step.decode_only and step.chosen == step.verified
+            emitted = sum([len(one.new_token_ids) for batch in outputs.values() for one in batch.outputs])
+            self.runtime.observe(outcome(step, now - ended if priced and ended is not None else None, emitted))
+        if not busy:
+            self.runtime.flush()
 
     def interrupted(self) -> None:
         """The engine is paused or goes on after a pause, with requests that wait: that time is no step's price."""
         self._ended = None
+        self.runtime.flush()
 
 
-def phases(output: Any, maximum: int) -> tuple[bool, bool]:
-    """(some request is decoding, no request is in its prefill) for a SchedulerOutput.
+def count_decoding(output: Any, requests: Mapping[str, Any]) -> int:
+    """How many requests of a SchedulerOutput are past their prefill, before the step.
 
-    A resumed request computes its context again, in one piece or in chunks: more tokens than 1 + `maximum` in one step.
+    A request that was preempted computes its context again, prompt and output, as a prefill.
     """
     cached = output.scheduled_cached_reqs
-    decoding = any(cached.num_output_tokens)
-    decode_only = (
-        not output.scheduled_new_reqs
-        and not cached.resumed_req_ids
-        and all(cached.num_output_tokens)
-        and max(output.num_scheduled_tokens.values()) <= 1 + maximum
-    )
-    return decoding, decode_only
+    resumed = cached.resumed_req_ids
+    return sum([not requests[name].is_prefill_chunk and name not in resumed for name in cached.req_ids])
 
 
 def outcome(step: PendingStep, seconds: float | None, emitted_tokens: int) -> StepOutcome:
     """Sum up one step."""
-    drafted, accepted = by_position(step.drafted), by_position(step.accepted)
     return StepOutcome(
         batch_size=step.batch_size,
         chosen=step.chosen,
         verified=step.verified,
         seconds=seconds,
         emitted_tokens=emitted_tokens,
-        draft_tokens=sum(drafted),
-        accepted_tokens=sum(accepted),
-        draft_tokens_per_pos=drafted,
-        accepted_tokens_per_pos=accepted,
+        draft_tokens=sum(step.drafted),
+        accepted_tokens=sum(step.accepted),
+        draft_tokens_per_pos=tuple(step.drafted),
+        accepted_tokens_per_pos=tuple(step.accepted),
     )
-
-
-def by_position(counts: Sequence[int]) -> tuple[int, ...]:
-    """From how many requests had n tokens to how many had one at each position."""
-    reached = list(accumulate(reversed(counts[1:])))
-    return tuple(reversed(reached))
 
 
 class DsdSchedulerMixin:
@@ -151,18 +164,21 @@ class DsdSchedulerMixin:
             self.dsd = self._make_recorder()
         except Exception:
             logger.exception("the DSD plugin could not start; vLLM's own table decides")
+            self._say_off()
 
     def _make_recorder(self) -> StepRecorder | None:
         config = self.vllm_config  # type: ignore[attr-defined]
         reason = resolved.refusal(config)
         if reason is not None:
             logger.warning("the schedule cannot change while this engine runs: %s", reason)
-            show_off(resolved.identity(config))
+            self._say_off()
             return None
         recorder = StepRecorder(EngineRuntime.of(config))
         if self.dynamic_sd_lookup is None and resolved.config_path() is not None:  # type: ignore[has-type]
             # vLLM takes None for "K never changes" and pads new decodes to the maximum.
             self.dynamic_sd_lookup = recorder.runtime.static_table()
+        if not self.log_stats:  # type: ignore[attr-defined]
+            self.make_spec_decoding_stats = recorder.make_spec_decoding_stats
         return recorder
 
     def _safely(self, action: Callable[..., None], *arguments: Any) -> None:
@@ -178,29 +194,22 @@ class DsdSchedulerMixin:
             return
         try:
             self.dynamic_sd_lookup = recorder.runtime.static_table()
+            recorder.runtime.flush()
         except Exception:
             logger.exception("the schedule in use cannot stay; vLLM's start-up table decides")
+        self._say_off()
+
+    def _say_off(self) -> None:
+        """The metrics must not go on saying that the plugin works."""
+        try:
+            show_off(resolved.identity(self.vllm_config))  # type: ignore[attr-defined]
+        except Exception:
+            logger.exception("the metrics cannot say that the plugin is off")
 
     def _update_after_schedule(self, scheduler_output: Any) -> None:
         if self.dsd is not None:
-            self._safely(self.dsd.scheduled, scheduler_output)
+            self._safely(self.dsd.scheduled, scheduler_output, self.requests)  # type: ignore[attr-defined]
         super()._update_after_schedule(scheduler_output)  # type: ignore[misc]
-
-    def make_spec_decoding_stats(
-        self,
-        spec_decoding_stats: Any,
-        num_draft_tokens: int,
-        num_accepted_tokens: int,
-        num_invalid_spec_tokens: dict[str, int] | None,
-        request_id: str,
-    ) -> Any:
-        """vLLM calls this once for each request that had drafts; the counts here are vLLM's own, to the token."""
-        if self.dsd is not None and num_draft_tokens:
-            invalid = (num_invalid_spec_tokens or {}).get(request_id, 0)
-            self._safely(self.dsd.drafts, num_draft_tokens - invalid, num_accepted_tokens)
-        return super().make_spec_decoding_stats(  # type: ignore[misc]
-            spec_decoding_stats, num_draft_tokens, num_accepted_tokens, num_invalid_spec_tokens, request_id
-        )
 
     def update_from_output(self, scheduler_output: Any, model_runner_output: Any) -> Any:
         """Process the model's output, then count the step."""
@@ -208,7 +217,8 @@ class DsdSchedulerMixin:
             self._safely(self.dsd.begin, scheduler_output)
         outputs = super().update_from_output(scheduler_output, model_runner_output)  # type: ignore[misc]
         if self.dsd is not None:
-            self._safely(self.dsd.finished, outputs, self.has_unfinished_requests)  # type: ignore[attr-defined]
+            busy = self.has_unfinished_requests()  # type: ignore[attr-defined]
+            self._safely(self.dsd.finished, outputs, busy)
         return outputs
 
     def set_pause_state(self, pause_state: Any) -> None:

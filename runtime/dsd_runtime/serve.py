@@ -18,7 +18,7 @@ from typing import Any, Final, NoReturn
 import yaml
 
 from dsd_runtime import compat, config_file, resolved
-from dsd_runtime.metrics import MULTIPROC_DIR
+from dsd_runtime.multiproc import MULTIPROC_DIR
 from dsd_runtime.options import resolve
 from dsd_runtime.protocol import ConfigFile
 from dsd_runtime.schedule import to_triples, validate

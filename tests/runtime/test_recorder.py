@@ -1,6 +1,7 @@
 """What the scheduler mixin sets and records, with outputs of the shape that vLLM's have."""
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,7 @@ class Runtime:
         self.envelope = envelope()
         self.table = table
         self.seen: list[StepOutcome] = []
+        self.flushed: list[int] = []
 
     def choose(self, batch_size: int) -> int:
         """K of the table."""
@@ -33,52 +35,60 @@ class Runtime:
         """Remember."""
         self.seen.append(step)
 
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each look at the clock is one second later."""
-    ticks: Iterator[int] = iter(range(1000))
-    monkeypatch.setattr(scheduler, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    def flush(self) -> None:
+        """Remember how much had been seen."""
+        self.flushed.append(len(self.seen))
 
 
-def output(prefill: int = 0, decode: int = 0, resumed: int = 0, tokens: int = 1) -> Any:
+class Requests(dict[str, Any]):
+    """vLLM's requests: those whose name begins with a c are in the middle of their prefill."""
+
+    def __missing__(self, name: str) -> Any:
+        return SimpleNamespace(is_prefill_chunk=name.startswith("c"))
+
+
+def output(prefill: int = 0, decode: int = 0, resumed: int = 0, chunks: int = 0) -> Any:
     """A SchedulerOutput with so many requests of each kind."""
-    names = [f"d{i}" for i in range(decode)] + [f"r{i}" for i in range(resumed)]
+    names = [f"d{i}" for i in range(decode)] + [f"r{i}" for i in range(resumed)] + [f"c{i}" for i in range(chunks)]
     return SimpleNamespace(
-        num_scheduled_tokens=dict.fromkeys([*names, *(f"p{i}" for i in range(prefill))], tokens),
+        num_scheduled_tokens=dict.fromkeys([*names, *(f"p{i}" for i in range(prefill))], 1),
         num_spec_tokens_to_schedule=4,
-        scheduled_new_reqs=[f"p{i}" for i in range(prefill)],
-        scheduled_cached_reqs=SimpleNamespace(
-            num_output_tokens=[5] * len(names), resumed_req_ids={f"r{i}" for i in range(resumed)}
-        ),
+        scheduled_cached_reqs=SimpleNamespace(req_ids=names, resumed_req_ids={f"r{i}" for i in range(resumed)}),
     )
 
 
-def handed_out(tokens: int) -> Any:
-    """What update_from_output returns when one client gets so many tokens."""
-    return {0: SimpleNamespace(outputs=[SimpleNamespace(new_token_ids=[1] * tokens)])}
+def handed_out(tokens: int, drafts: Sequence[tuple[int, int]] = ()) -> Any:
+    """What update_from_output returns when one client gets so many tokens, with vLLM's statistics of the drafts."""
+    stats = SimpleNamespace(
+        num_draft_tokens_per_pos=[sum(n > i for n, _ in drafts) for i in range(4)],
+        num_accepted_tokens_per_pos=[sum(n > i for _, n in drafts) for i in range(4)],
+    )
+    one = SimpleNamespace(new_token_ids=[1] * tokens)
+    of_step = SimpleNamespace(spec_decoding_stats=stats if drafts else None)
+    return {
+        1: SimpleNamespace(outputs=[], scheduler_stats=None),
+        0: SimpleNamespace(outputs=[one], scheduler_stats=of_step),
+    }
 
 
-def run(recorder: StepRecorder, step: Any, drafts: list[tuple[int, int]] | None = None, idle: bool = False) -> None:
+def run(recorder: StepRecorder, step: Any, drafts: Sequence[tuple[int, int]] = (), idle: bool = False) -> None:
     """Schedule and finish one step."""
-    recorder.scheduled(step)
+    recorder.scheduled(step, Requests())
     recorder.begin(step)
-    for drafted, accepted in drafts or []:
-        recorder.drafts(drafted, accepted)
-    recorder.finished(handed_out(7), lambda: not idle)
+    recorder.finished(handed_out(7, drafts), not idle)
 
 
 def new(*triples: tuple[int, int, int]) -> tuple[StepRecorder, Runtime]:
-    """A recorder with a table."""
+    """A recorder with a table, and a clock that is a second later at each look."""
     runtime = Runtime(ranges(*triples))
-    return StepRecorder(runtime), runtime  # type: ignore[arg-type]
+    return StepRecorder(runtime, itertools.count().__next__), runtime  # type: ignore[arg-type]
 
 
 def test_k_of_the_batch_size_is_set() -> None:
     recorder, _ = new((1, 2, 3), (3, 16, 1))
     for size, k in ((1, 3), (2, 3), (3, 1), (200, 1)):
         step = output(decode=size)
-        recorder.scheduled(step)
+        recorder.scheduled(step, Requests())
         assert step.num_spec_tokens_to_schedule == k
 
 
@@ -90,7 +100,6 @@ def test_empty_steps_are_left_alone() -> None:
     assert runtime.seen == []
 
 
-@pytest.mark.usefixtures("clock")
 def test_verified_k_is_the_one_chosen_before() -> None:
     recorder, runtime = new((1, 1, 3), (2, 16, 1))
     for step in (output(prefill=1), output(decode=1), output(decode=2), output(decode=2)):
@@ -99,16 +108,29 @@ def test_verified_k_is_the_one_chosen_before() -> None:
     assert [s.seconds for s in runtime.seen] == [None, 1, None, 1]
 
 
-@pytest.mark.usefixtures("clock")
 def test_prefill_has_no_price() -> None:
     recorder, runtime = new((1, 16, 2))
-    steps = [output(decode=1), output(decode=1, prefill=1), output(decode=1, resumed=1), output(decode=1, tokens=6)]
+    steps = [output(decode=1), output(decode=1, prefill=1), output(decode=1, resumed=1), output(decode=1, chunks=1)]
     for step in [*steps, output(decode=1)]:
         run(recorder, step)
     assert [s.seconds for s in runtime.seen] == [None, None, None, None, 1]
 
 
-@pytest.mark.usefixtures("clock")
+def test_resumed_requests_alone_verify_nothing() -> None:
+    recorder, runtime = new((1, 16, 2))
+    for step in (output(decode=1), output(resumed=2), output(chunks=1), output(decode=1, resumed=1)):
+        run(recorder, step)
+    assert [s.verified for s in runtime.seen] == [0, 0, 0, 2]
+
+
+def test_counts_are_shown_at_once_where_the_engine_falls_idle() -> None:
+    recorder, runtime = new((1, 16, 2))
+    for step, idle in ((output(decode=1), False), (output(decode=1), True), (output(), True)):
+        run(recorder, step, idle=idle)
+    recorder.interrupted()
+    assert runtime.flushed == [2, 2, 2]
+
+
 def test_idle_time_is_nobodys() -> None:
     recorder, runtime = new((1, 16, 2))
     run(recorder, output(decode=1))
@@ -117,7 +139,6 @@ def test_idle_time_is_nobodys() -> None:
     assert [s.seconds for s in runtime.seen] == [None, 1, None]
 
 
-@pytest.mark.usefixtures("clock")
 def test_a_pause_is_nobodys() -> None:
     """Requests stay in the queue while the weights of the model are replaced, so no idle time is seen."""
     engine: Any = derive(Base)()
@@ -145,10 +166,10 @@ def test_steps_in_flight_are_matched_to_their_outputs() -> None:
     recorder, runtime = new((1, 1, 3), (2, 2, 2), (3, 16, 0))
     steps = [output(decode=size) for size in (1, 2, 3)]
     for step in steps:
-        recorder.scheduled(step)
+        recorder.scheduled(step, Requests())
     for step in (steps[0], steps[2]):
         recorder.begin(step)
-        recorder.finished(handed_out(1), lambda: True)
+        recorder.finished(handed_out(1), True)
     assert [(s.batch_size, s.chosen, s.verified) for s in runtime.seen] == [(1, 3, 0), (3, 0, 2)]
 
 
@@ -156,16 +177,14 @@ def test_step_without_requests_loses_no_other() -> None:
     """Asynchronous scheduling: where nothing can go on yet, an empty step is in flight between two others."""
     recorder, runtime = new((1, 16, 3))
     first, empty, last = output(decode=1), output(), output(decode=2)
-    recorder.scheduled(first)
-    recorder.scheduled(empty)
+    recorder.scheduled(first, Requests())
+    recorder.scheduled(empty, Requests())
     recorder.begin(first)
-    recorder.finished(handed_out(1), lambda: True)
-    recorder.scheduled(last)
-    for step in (empty, last):
+    recorder.finished(handed_out(1), True)
+    recorder.scheduled(last, Requests())
+    for step, drafts in ((empty, []), (last, [(3, 1)])):
         recorder.begin(step)
-        if step is last:
-            recorder.drafts(3, 1)
-        recorder.finished(handed_out(1), lambda: True)
+        recorder.finished(handed_out(1, drafts), True)
     assert [(s.batch_size, s.draft_tokens) for s in runtime.seen] == [(1, 0), (2, 3)]
 
 
@@ -173,18 +192,23 @@ def test_impossible_k_raises() -> None:
     recorder, runtime = new((1, 16, 1))
     runtime.table = ranges((1, 16, 5))
     with pytest.raises(ValueError, match="K=5"):
-        recorder.scheduled(output(decode=1))
+        recorder.scheduled(output(decode=1), Requests())
 
 
 class Base:
     """Stands where vLLM's scheduler does."""
 
     def __init__(self) -> None:
+        self.requests = Requests()
         self.scheduled: list[int] = []
         self.paused: list[str] = []
 
     def _update_after_schedule(self, scheduler_output: Any) -> None:
         self.scheduled.append(scheduler_output.num_spec_tokens_to_schedule)
+
+    def has_unfinished_requests(self) -> bool:
+        """Always busy."""
+        return True
 
     def set_pause_state(self, pause_state: str) -> None:
         """Remember."""
@@ -217,14 +241,43 @@ def test_failure_that_leaves_no_table_does_not_end_the_engine() -> None:
     assert engine.dsd is None
 
 
-def test_refused_engine_says_so_in_its_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def shown_off(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
+    """The engines whose metrics say that the plugin is off."""
     shown: list[dict[str, str]] = []
     monkeypatch.setattr(scheduler, "show_off", shown.append)
     stand_in = SimpleNamespace(refusal=lambda _: "why not", identity=lambda _: {"engine": "3"})
     monkeypatch.setattr(scheduler, "resolved", stand_in)
-    engine: Any = derive(type("Configured", (Base,), {"vllm_config": None}))()
+    return shown
+
+
+CONFIGURED = type("Configured", (Base,), {"vllm_config": None})
+
+
+def test_refused_engine_says_so_in_its_metrics(shown_off: list[dict[str, str]]) -> None:
+    engine: Any = derive(CONFIGURED)()
     assert engine.dsd is None
-    assert shown == [{"engine": "3"}]
+    assert shown_off == [{"engine": "3"}]
+
+
+def test_engine_that_lost_the_plugin_says_so_in_its_metrics(shown_off: list[dict[str, str]]) -> None:
+    engine: Any = derive(CONFIGURED)()
+    shown_off.clear()
+    engine.dsd, runtime = new((1, 16, 1))
+    engine.dsd.begin = None
+    engine.update_from_output("step", "output")
+    assert shown_off == [{"engine": "3"}]
+    assert runtime.flushed == [0], "what was counted before is shown"
+
+
+def test_engine_that_could_not_start_the_plugin_says_so_in_its_metrics(
+    shown_off: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduler, "EngineRuntime", None)
+    monkeypatch.setattr("dsd_runtime.scheduler.resolved.refusal", lambda _: None)
+    engine: Any = derive(CONFIGURED)()
+    assert engine.dsd is None
+    assert shown_off == [{"engine": "3"}]
 
 
 def test_failure_while_counting_leaves_the_outputs_alone() -> None:

@@ -1,0 +1,61 @@
+"""Prints: tables for people, JSON and YAML for programs."""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+import yaml
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from dsd_runtime.cli.options import Output
+
+
+class _Dumper(yaml.SafeDumper):
+    """Block style, with plain rows (`{startBatchSize: 1, …}`) on one line each, and nothing folded."""
+
+    def represent_mapping(self, tag: str, mapping: Any, flow_style: bool | None = None) -> yaml.MappingNode:
+        node = super().represent_mapping(tag, mapping, flow_style)
+        node.flow_style = set(mapping) == {"startBatchSize", "endBatchSize", "numSpeculativeTokens"}
+        return node
+
+
+def to_yaml(data: Any) -> str:
+    """`data` as YAML, keys in their order."""
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000)
+
+
+def print_data(data: Any, output: Output) -> None:
+    """Print `data` for a program."""
+    click.echo(
+        to_yaml(data) if output == "yaml" else json.dumps(data, indent=2, ensure_ascii=False), nl=output == "json"
+    )
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]], changed: Iterable[bool] = ()) -> Table:
+    """A table without frames; rows marked in `changed` are bold."""
+    made = Table(*headings, box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    marks = list(changed)
+    for i, row in enumerate(rows):
+        bold = i < len(marks) and marks[i]
+        made.add_row(*(Text(cell, style="bold" if bold else "") for cell in row))
+    return made
+
+
+def print_tables(*parts: Table | str) -> None:
+    """Print tables and sentences, with an empty line between them. Lines are never cut or wrapped for a pipe."""
+    width = None if sys.stdout.isatty() else 1000
+    console = Console(width=width, soft_wrap=True, highlight=False, markup=False)
+    for i, part in enumerate(parts):
+        if i:
+            console.print()
+        console.print(part)
+
+
+def note(text: str) -> None:
+    """A remark on stderr, so that stdout can go into a file."""
+    click.echo(f"note: {text}", err=True)

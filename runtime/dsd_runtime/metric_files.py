@@ -9,6 +9,7 @@ processes of vLLM, so that vLLM's own series are covered too; `engine` shows `fa
 import logging
 import os
 import time
+from collections.abc import Callable
 from typing import Final
 
 from prometheus_client import mmap_dict, values
@@ -21,6 +22,26 @@ FIRST_BYTES: Final = 1 << 16
 RETRY_SECONDS: Final = 5.0
 
 _faults: dict[str, str] = {}
+_watchers: list[Callable[[], None]] = []
+
+
+def watch(changed: Callable[[], None]) -> None:
+    """Call `changed` whenever `fault` may answer something else, and now."""
+    _watchers.append(changed)
+    changed()
+
+
+def note(name: str, reason: str | None) -> None:
+    """The metrics in the file `name` cannot be written for `reason`, or can again. Logs each once."""
+    if reason is not None and name not in _faults:
+        _faults[name] = f"metrics are incomplete, {name}: {reason}"
+        logger.error("%s; the engine goes on, and shows them once there is room", _faults[name])
+    elif reason is None and _faults.pop(name, None) is not None:
+        logger.warning("%s can be written again", name)
+    else:
+        return
+    for changed in _watchers:
+        changed()
 
 
 def fault() -> str | None:
@@ -114,11 +135,8 @@ class EnduringFile:
                 del self._aside[key]
         except OSError:
             return
-        if _faults.pop(self._name, None):
-            logger.warning("%s has room again: /metrics is complete", self._name)
+        note(self._name, None)
 
     def _report(self, error: OSError) -> None:
         self._tried = time.monotonic()
-        if self._name not in _faults:
-            _faults[self._name] = f"metrics are incomplete, {self._name}: {error.strerror}"
-            logger.error("%s; the engine goes on, and shows them once there is room", _faults[self._name])
+        note(self._name, error.strerror)

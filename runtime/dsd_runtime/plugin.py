@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from dsd_runtime import __version__, compat, resolved, scheduler
 from dsd_runtime.config_file import ConfigFileError, read
-from dsd_runtime.engine import utc_now
+from dsd_runtime.faults import utc_now
 from dsd_runtime.metrics import show_off
 from dsd_runtime.protocol import EngineStatus, ErrorState, Versions
 from dsd_runtime.schedule import superset_triples, to_triples

@@ -4,7 +4,7 @@ Pure pydantic models, camelCase on the wire. The operator renders `ConfigFile` i
 `SchedulePut`; the routes answer with `EngineStatus` or `ProblemDocument` (RFC 9457).
 """
 
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -131,6 +131,22 @@ class ErrorState(Wire):
     time: str
 
 
+FaultSource = Literal["file", "metrics"]
+FAULT_SOURCES: Final[tuple[FaultSource, ...]] = get_args(FaultSource)
+
+
+class Fault(Wire):
+    """Something that is wrong now, while the engine serves. It goes when its cause does.
+
+    `file`: the config file is not followed. `metrics`: some series are missing from /metrics, or out of date. `since`
+    is RFC 3339 UTC.
+    """
+
+    source: FaultSource
+    message: str
+    since: str
+
+
 class EngineStatus(Wire):
     """Body of `GET /dsd/v1/status` and of a successful PUT."""
 
@@ -139,6 +155,7 @@ class EngineStatus(Wire):
     envelope: Envelope | None = None
     schedule: ScheduleState | None = None
     engines: tuple[EngineCoreState, ...] = ()
+    faults: tuple[Fault, ...] = ()
     last_error: ErrorState | None = None
 
 

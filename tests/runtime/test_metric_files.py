@@ -82,7 +82,7 @@ def test_series_without_room_wait_in_memory_and_appear_with_it(disk: Path) -> No
     assert "No space left on device" in full
     assert room == "room: 3001 None"
     assert ended.stderr.count("metrics are incomplete") == 1
-    assert ended.stderr.count("has room again") == 1
+    assert ended.stderr.count("can be written again") == 1
 
 
 def test_folder_that_is_full_before_the_first_value(disk: Path) -> None:

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from dsd_runtime import __version__, compat, resolved, scheduler
+from dsd_runtime import __version__, compat, guards, resolved, scheduler
 from dsd_runtime.config_file import ConfigFileError, read
 from dsd_runtime.faults import utc_now
 from dsd_runtime.metrics import show_off
@@ -42,6 +42,7 @@ def _register() -> None:
     compat.wrap_config(insert_table)
     compat.wrap_scheduler_class(scheduler.derive)
     compat.add_utilities(UTILITIES)
+    guards.apply()
 
 
 def _keep_metrics_from_killing() -> None:

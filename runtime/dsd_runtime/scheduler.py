@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from dsd_runtime import resolved
 from dsd_runtime.engine import EngineRuntime
@@ -153,6 +153,9 @@ def outcome(step: PendingStep, seconds: float | None, emitted_tokens: int) -> St
     )
 
 
+_BUILT_ON: Final = ("_update_after_schedule", "update_from_output", "set_pause_state")
+
+
 class DsdSchedulerMixin:
     """Goes in front of a scheduler class of vLLM."""
 
@@ -229,7 +232,13 @@ class DsdSchedulerMixin:
 
 
 def derive(base: type[Any]) -> type[Any]:
-    """The class `base` with the mixin in front."""
+    """The class `base` with the mixin in front; as it is where a user's own class lacks what the mixin builds on."""
     if issubclass(base, DsdSchedulerMixin):
         return base
+    missing = [name for name in _BUILT_ON if not hasattr(base, name)]
+    if missing:
+        logger.error("the DSD plugin is off: scheduler class %s lacks %s", base.__qualname__, ", ".join(missing))
+        return base
+    if not base.__module__.startswith("vllm."):
+        logger.warning("scheduler class %s is not vLLM's: if it chooses K, that counts", base.__qualname__)
     return type(f"Dsd{base.__name__}", (DsdSchedulerMixin, base), {})

@@ -59,6 +59,10 @@ class Engine:
         self._number += 1
         return self._number
 
+    def count_on(self, number: int) -> None:
+        """Let the next number be above this one, which somebody else used."""
+        self._number = max(self._number, number)
+
     def put(self, body: Any, token: str | None = "good") -> httpx.Response:
         """PUT a body; `token` "good" stands for one that may write."""
         bearer = tokens.mint(self.key) if token == "good" else token

@@ -28,8 +28,6 @@ one that was made to be kept, such as the endless token of a Secret, is not mean
 MAX_TOKEN_BYTES: Final = 16 * 1024
 """A service-account token has about 1,000. A longer one is refused before anything of it is decoded."""
 
-MAX_HEADER_BYTES: Final = MAX_TOKEN_BYTES + 64
-
 ALGORITHMS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("EC", "P-256"): ("ES256",),
     ("EC", "P-384"): ("ES384",),
@@ -80,8 +78,6 @@ def bearer_token(headers: Sequence[bytes]) -> bytes:
     other: whom the request is from would depend on the way it came."""
     if len(headers) != 1:
         raise AuthError(401, f"{NO_TOKEN}, once" if headers else NO_TOKEN)
-    if len(headers[0]) > MAX_HEADER_BYTES:
-        raise AuthError(401, f"the token is longer than {MAX_TOKEN_BYTES} bytes")
     scheme, _, token = headers[0].strip().partition(b" ")
     token = token.strip()
     if scheme.lower() != b"bearer" or not token:

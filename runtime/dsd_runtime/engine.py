@@ -4,6 +4,7 @@ Made by the scheduler mixin (`scheduler`) when vLLM constructs its scheduler, he
 here takes and returns plain data, because utilities travel between processes.
 """
 
+import contextlib
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -39,6 +40,7 @@ class EngineRuntime:
         self._chosen = envelope.num_speculative_tokens
         self._latest: StepOutcome | None = None
         self._error: ErrorState | None = None
+        self._unshown = False
         self._step_metrics = StepMetrics(labels, envelope.max_num_seqs, envelope.num_speculative_tokens)
         self._schedule_metrics = ScheduleMetrics(labels)
         self._faults = Faults(labels)
@@ -86,11 +88,19 @@ class EngineRuntime:
         self._step_metrics.observe(step)
 
     def flush(self) -> None:
-        """Bring /metrics up to date: the engine falls idle, is paused, or loses the plugin."""
+        """Bring /metrics up to date: the engine falls idle or is paused."""
         self._step_metrics.flush()
+
+    def close(self) -> None:
+        """The plugin gives up: the config file is no longer followed, and nobody may read of a change in the log."""
+        if self._watcher is not None:
+            self._watcher.stop()
+        self.flush()
 
     def status(self) -> dict[str, Any]:
         """This engine core's view, as a one-engine EngineStatus."""
+        if self._unshown:
+            self._show(self.state.current)
         schedule = self.state.current.describe()
         core = EngineCoreState(
             engine=self._engine, schedule=schedule, num_speculative_tokens=self._chosen, steps=self._steps
@@ -125,6 +135,8 @@ class EngineRuntime:
 
     def _accept(self, proposal: Proposal) -> Answer:
         answer = self.state.accept(proposal)
+        if answer.result is Result.INVALID and proposal.source == "file":
+            return answer  # the watcher reports it, like every other reason why the file is not followed
         self._schedule_metrics.count_update(proposal.source, answer.result)
         if answer.result is Result.INVALID:
             self._set_error(proposal.source, answer.text())
@@ -139,6 +151,7 @@ class EngineRuntime:
     def _report_file(self, fault: str | None) -> None:
         self._faults.set("file", fault)
         if fault is not None:
+            self._schedule_metrics.count_update("file", Result.INVALID)
             self._set_error("file", fault)
         elif self._error is not None and self._error.source == "file":
             self._error = None
@@ -152,10 +165,13 @@ class EngineRuntime:
         logger.info(
             "schedule in use: %s (from %s, revision %s)", [r.triple() for r in shown.ranges], shown.source, number
         )
-        try:
-            self._schedule_metrics.show(shown)
-        except OSError:  # a full disk, say: the schedule is in use all the same
-            logger.exception("the metrics cannot show the schedule in use")
+        self._show(active)
+
+    def _show(self, active: Active) -> None:
+        self._unshown = True
+        with contextlib.suppress(OSError):  # `metric_files` has noted it; the schedule is in use all the same
+            self._schedule_metrics.show(active.describe())
+            self._unshown = False
 
 
 def proposal_of(body: str, change: str | None = None) -> Proposal:
@@ -170,6 +186,25 @@ def encode(answer: Answer) -> dict[str, Any]:
         "result": str(answer.result),
         "problems": [{"field": p.field, "message": p.message} for p in answer.problems],
     }
+
+
+def static_lookup(config: Any) -> list[int] | None:
+    """The config file's schedule in the form of vLLM's own lookup, for an engine that goes on without the plugin.
+
+    None, with which vLLM drafts the maximum always, where the file cannot be used or its schedule is not possible here.
+    """
+    path = resolved.config_path()
+    maximum: int = config.speculative_config.num_speculative_tokens
+    try:
+        ranges = config_file.read(path).ranges if path is not None else ()
+    except config_file.ConfigFileError as error:
+        logger.error("%s; vLLM drafts %d tokens always", error, maximum)
+        return None
+    allowed = resolved.verdict(config).allowed
+    if not ranges or any(r.num_speculative_tokens not in allowed for r in ranges):
+        return None
+    lookup = Lookup.of(ranges)
+    return [lookup(max(size, 1)) for size in range(config.scheduler_config.max_num_seqs + 1)]
 
 
 def start_ranges(config: Any, envelope: Envelope) -> Ranges:

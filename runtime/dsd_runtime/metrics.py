@@ -48,7 +48,8 @@ class ScheduleMetrics:
         for r in schedule.ranges:
             bounds = {"start": str(r.start_batch_size), "end": str(r.end_batch_size)}
             series.append((catalogue.SCHEDULE_RANGE, self._labels | bounds, float(r.num_speculative_tokens)))
-        replace_gauges(f"dsd-{self._labels['engine']}", series)
+        with self._lock:
+            replace_gauges(f"dsd-{self._labels['engine']}", series)
 
 
 def show_plugin(labels: Mapping[str, str], **info: str) -> None:

@@ -39,9 +39,10 @@ def _register() -> None:
         show_off({"model_name": "", "engine": "0"})
         return
     _keep_metrics_from_killing()
-    compat.wrap_config(insert_table)
-    compat.wrap_scheduler_class(scheduler.derive)
     compat.add_utilities(UTILITIES)
+    compat.wrap_scheduler_class(scheduler.derive)
+    # The last, for without the scheduler class its table would be the schedule.
+    compat.wrap_config(insert_table)
     guards.apply()
 
 

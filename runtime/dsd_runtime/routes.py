@@ -10,6 +10,7 @@ import json
 import logging
 import uuid
 from collections.abc import AsyncIterator, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -153,11 +154,16 @@ def refuse_if_any(answers: Sequence[dict[str, Any]]) -> None:
 
 
 def merge(statuses: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """One document for all engine cores: of schedules that differ for a moment, the oldest counts as in use."""
+    """One document for all engine cores: of schedules that differ for a moment, the oldest counts as in use.
+
+    A fault that several have is told once, as of when it began.
+    """
     cores = [core for status in statuses for core in status.get("engines", ())]
     oldest = min(statuses, key=age)
     merged = dict(oldest)
     merged["engines"] = sorted(cores, key=lambda core: int(core["engine"]))
+    faults = sorted((fault for status in statuses for fault in status.get("faults", ())), key=itemgetter("since"))
+    merged["faults"] = list({fault["message"]: fault for fault in reversed(faults)}.values())[::-1]
     errors = [status["lastError"] for status in statuses if "lastError" in status]
     return merged | ({"lastError": errors[0]} if errors else {})
 

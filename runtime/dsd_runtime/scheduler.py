@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dsd_runtime import resolved
-from dsd_runtime.engine import EngineRuntime
+from dsd_runtime.engine import EngineRuntime, static_lookup
 from dsd_runtime.metrics import show_off
 from dsd_runtime.outcome import StepOutcome
 
@@ -166,7 +166,8 @@ class DsdSchedulerMixin:
         try:
             self.dsd = self._make_recorder()
         except Exception:
-            logger.exception("the DSD plugin could not start; vLLM's own table decides")
+            logger.exception("the DSD plugin could not start; the schedule changes only with a restart")
+            self._start_static()
             self._say_off()
 
     def _make_recorder(self) -> StepRecorder | None:
@@ -177,12 +178,23 @@ class DsdSchedulerMixin:
             self._say_off()
             return None
         recorder = StepRecorder(EngineRuntime.of(config))
-        if self.dynamic_sd_lookup is None and resolved.config_path() is not None:  # type: ignore[has-type]
+        if self.dynamic_sd_lookup is None and resolved.config_path() is not None:
             # vLLM takes None for "K never changes" and pads new decodes to the maximum.
-            self.dynamic_sd_lookup = recorder.runtime.static_table()
+            self.dynamic_sd_lookup: list[int] | None = recorder.runtime.static_table()
         if not self.log_stats:  # type: ignore[attr-defined]
             self.make_spec_decoding_stats = recorder.make_spec_decoding_stats
         return recorder
+
+    def _start_static(self) -> None:
+        """The start-up table is a superset that exists to prepare every K: it must not be the schedule."""
+        table: list[int] | None = None
+        try:
+            if resolved.config_path() is None:
+                return
+            table = static_lookup(self.vllm_config)  # type: ignore[attr-defined]
+        except Exception:
+            logger.exception("the schedule of the config file cannot be used; vLLM drafts the maximum always")
+        self.dynamic_sd_lookup = table
 
     def _safely(self, action: Callable[..., None], *arguments: Any) -> None:
         try:
@@ -197,7 +209,7 @@ class DsdSchedulerMixin:
             return
         try:
             self.dynamic_sd_lookup = recorder.runtime.static_table()
-            recorder.runtime.flush()
+            recorder.runtime.close()
         except Exception:
             logger.exception("the schedule in use cannot stay; vLLM's start-up table decides")
         self._say_off()

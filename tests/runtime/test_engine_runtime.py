@@ -12,6 +12,7 @@ from typing import Any
 
 PROGRAM = """
 import json, os, shutil, sys
+from prometheus_client import CollectorRegistry, multiprocess
 from dsd_runtime.engine import EngineRuntime
 from tests.runtime.examples import envelope, ranges
 runtime = EngineRuntime(envelope(), {}, ranges((1, 16, 4)), {"model_name": "m", "engine": "0"})
@@ -19,6 +20,11 @@ if os.environ.get("LOSE_METRICS"):
     shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"])
 answers = [runtime.put(body, str(n)) for n, body in enumerate(sys.argv[1:])]
 found = {"status": runtime.status(), "answers": answers, "k": runtime.choose(3), "table": runtime.static_table()}
+registry, found["samples"] = CollectorRegistry(), {}
+if not os.environ.get("LOSE_METRICS"):
+    multiprocess.MultiProcessCollector(registry)
+for sample in (s for family in registry.collect() for s in family.samples if "source" in s.labels):
+    found["samples"].setdefault(sample.name, {})[sample.labels["source"]] = sample.value
 print(json.dumps(found))
 """
 GOOD = "ranges: [{startBatchSize: 1, endBatchSize: 8, numSpeculativeTokens: 2}]"
@@ -54,12 +60,24 @@ def test_missing_file_leaves_the_start_schedule_and_is_reported(tmp_path: Path) 
     found = run(tmp_path, None)
     assert (found["k"], found["status"]["schedule"]["source"]) == (4, "start")
     assert "cannot be read" in found["status"]["lastError"]["message"]
+    assert [fault["source"] for fault in found["status"]["faults"]] == ["file"]
+    assert (found["samples"]["dsd_fault"]["file"], found["samples"]["dsd_fault"]["metrics"]) == (1, 0)
+    assert found["samples"]["dsd_schedule_updates_total"] == {"file": 1}
 
 
 def test_impossible_file_leaves_the_start_schedule_and_is_reported(tmp_path: Path) -> None:
     found = run(tmp_path, GOOD.replace("2}", "9}"))
     assert found["k"] == 4
     assert "above the maximum" in found["status"]["lastError"]["message"]
+    assert "above the maximum" in found["status"]["faults"][0]["message"]
+    assert found["samples"]["dsd_schedule_updates_total"] == {"file": 1}, "counted once"
+
+
+def test_fault_of_the_file_outlasts_a_put_that_is_applied(tmp_path: Path) -> None:
+    status = run(tmp_path, "ranges: [", put(1, 3))["status"]
+    assert status["schedule"]["source"] == "http"
+    assert "lastError" not in status
+    assert "not valid YAML" in status["faults"][0]["message"]
 
 
 def test_refused_put_is_reported_until_one_is_applied(tmp_path: Path) -> None:
@@ -81,6 +99,7 @@ def test_schedule_counts_even_where_the_metrics_cannot_be_written(tmp_path: Path
     found = run(tmp_path, GOOD, put(5, 3), LOSE_METRICS="yes")
     assert found["answers"][0]["status"]["schedule"]["revision"]["number"] == 5
     assert found["k"] == 3
+    assert [fault["source"] for fault in found["status"]["faults"]] == ["metrics"]
 
 
 def test_schedule_in_use_as_a_static_table(tmp_path: Path) -> None:

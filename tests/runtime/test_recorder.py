@@ -2,12 +2,13 @@
 
 import itertools
 from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from dsd_runtime import scheduler
+from dsd_runtime import resolved, scheduler
 from dsd_runtime.outcome import StepOutcome
 from dsd_runtime.schedule import Lookup, Ranges
 from dsd_runtime.scheduler import DsdSchedulerMixin, StepRecorder, derive
@@ -38,6 +39,10 @@ class Runtime:
     def flush(self) -> None:
         """Remember how much had been seen."""
         self.flushed.append(len(self.seen))
+
+    def close(self) -> None:
+        """It ends with a flush."""
+        self.flush()
 
 
 class Requests(dict[str, Any]):
@@ -249,6 +254,37 @@ def shown_off(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
     stand_in = SimpleNamespace(refusal=lambda _: "why not", identity=lambda _: {"engine": "3"})
     monkeypatch.setattr(scheduler, "resolved", stand_in)
     return shown
+
+
+@pytest.mark.parametrize(
+    ("file", "table"),
+    [
+        ("ranges: [{startBatchSize: 1, endBatchSize: 2, numSpeculativeTokens: 3}]", [3, 3, 3, 3, 3]),
+        ("ranges: [{startBatchSize: 1, endBatchSize: 2, numSpeculativeTokens: 5}]", None),
+        ("ranges: [", None),
+    ],
+)
+def test_plugin_that_cannot_start_leaves_the_file_as_a_static_table_and_never_the_superset(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, table: list[int] | None
+) -> None:
+    (tmp_path / "config.yaml").write_text(file)
+    monkeypatch.setenv("DSD_CONFIG", str(tmp_path / "config.yaml"))
+    monkeypatch.setattr(resolved, "verdict", lambda _: SimpleNamespace(allowed=(0, 1, 2, 3, 4)))
+    config = SimpleNamespace(
+        speculative_config=SimpleNamespace(num_speculative_tokens=4), scheduler_config=SimpleNamespace(max_num_seqs=4)
+    )
+    started = type("Started", (Base,), {"vllm_config": config, "dynamic_sd_lookup": [4, 0, 1, 2, 3]})
+    engine: Any = derive(started)()
+    assert engine.dsd is None, "this config lacks what the plugin needs to start"
+    assert engine.dynamic_sd_lookup == table
+
+
+def test_plugin_that_cannot_start_leaves_vllm_alone_where_there_is_no_config_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("DSD_CONFIG", raising=False)
+    engine: Any = derive(type("Started", (Base,), {"vllm_config": None, "dynamic_sd_lookup": [4, 2]}))()
+    assert engine.dynamic_sd_lookup == [4, 2]
 
 
 CONFIGURED = type("Configured", (Base,), {"vllm_config": None})

@@ -245,6 +245,17 @@ async def test_one_engine_core_needs_one_call() -> None:
     assert core.calls == ["dsd_put"]
 
 
+def test_merged_status_tells_a_fault_that_all_engine_cores_have_once() -> None:
+    def core(engine: int, *faults: tuple[str, str]) -> dict[str, Any]:
+        told = [{"source": "file", "message": message, "since": since} for message, since in faults]
+        return {"engines": [{"engine": engine}], "faults": told}
+
+    merged = merge([core(0, ("gone", "2026-01-01T00:00:02Z")), core(1, ("full", "2026-01-01T00:00:03Z"),
+                    ("gone", "2026-01-01T00:00:01Z"))])  # fmt: skip
+    assert [(fault["message"], fault["since"][-3:]) for fault in merged["faults"]] == [("gone", "01Z"), ("full", "03Z")]
+    assert merge([core(0), core(1)])["faults"] == []
+
+
 def test_merged_status_shows_the_oldest_schedule() -> None:
     cores = Core(0), Core(1)
     cores[0].state.accept(Proposal(ranges((1, 16, 2)), revision(5), "file"))

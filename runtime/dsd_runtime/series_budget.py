@@ -9,6 +9,7 @@ from typing import Final
 
 from dsd_runtime import catalogue
 from dsd_runtime.catalogue import BY_K, OTHER, Family
+from dsd_runtime.protocol import FAULT_SOURCES
 from dsd_runtime.schedule import MAX_BATCH_SIZE, MAX_RANGES
 
 PAGE_BYTES: Final = 60_000
@@ -74,7 +75,8 @@ class SeriesBudget:
         updates = _UPDATES * self._lines((catalogue.UPDATES,), source="start", result="unchanged")
         info = self._lines((catalogue.SCHEDULE_INFO,), revision=word, hash="x" * 64, source="start")
         plugin = self._lines((catalogue.PLUGIN,), **dict.fromkeys(catalogue.PLUGIN.extra, word))
-        return ranges + updates + info + plugin
+        faults = len(FAULT_SOURCES) * self._lines((catalogue.FAULT,), source=word)
+        return ranges + updates + info + plugin + faults
 
 
 def headers() -> int:

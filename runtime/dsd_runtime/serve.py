@@ -4,24 +4,26 @@ Takes its own `--dsd-*` options out of the command line and passes everything el
 the installed vLLM (`compat.gate`), it gives vLLM the schedule as its own static table instead.
 """
 
-import json
+import importlib.util
 import os
-import socket
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-import yaml
-
-from dsd_runtime import compat, config_file, resolved
+from dsd_runtime import compat, config_file, metrics_folder, resolved
+from dsd_runtime.convert.keys import TABLE_KEY, read_keys
+from dsd_runtime.convert.methods import method_problem
+from dsd_runtime.convert.numbers import whole
+from dsd_runtime.convert.report import Report
+from dsd_runtime.listen import check_free, default_host, names_host
 from dsd_runtime.multiproc import MULTIPROC_DIR
-from dsd_runtime.options import resolve
 from dsd_runtime.protocol import ConfigFile
-from dsd_runtime.schedule import to_triples, validate
+from dsd_runtime.schedule import Problem, validate
+from dsd_runtime.usage import UsageError
+from dsd_runtime.vllm_arguments import before_values, speculative_config, with_table
 
 PLUGINS: Final = ("dsd", "dsd_http")
 PLUGINS_ENV: Final = "VLLM_PLUGINS"
@@ -33,7 +35,6 @@ OTHER_PLUGIN_GROUPS: Final = (
 )
 """Groups whose plugins vLLM loads unless VLLM_PLUGINS is set; endpoint plugins it loads only when named there."""
 
-TABLE_KEY: Final = "num_speculative_tokens_per_batch_size"
 USAGE: Final = """\
 usage: dsd-serve MODEL --speculative-config JSON [--dsd-config FILE] [options of vllm serve]
 
@@ -46,19 +47,15 @@ options of dsd-serve:
   -h, --help                  show this; `vllm serve --help` shows the other options
 
 environment:
-  PROMETHEUS_MULTIPROC_DIR    folder for metrics, made and wiped at start (default: a new temporary one)
+  PROMETHEUS_MULTIPROC_DIR    folder for metrics, made and wiped at start (default: one among the temporary files)
   VLLM_PLUGINS                other plugins to load; ours are added to it
 
 example:
   printf 'ranges:\\n- {startBatchSize: 1, endBatchSize: 8, numSpeculativeTokens: 3}\\n' > schedule.yaml
   dsd-serve Qwen/Qwen3-8B --dsd-config schedule.yaml \\
     --speculative-config '{"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 4}'
-  curl localhost:8000/dsd/v1/status
+  dsd schedule show
 """
-
-
-class UsageError(Exception):
-    """The command line or the config file cannot be used; the text says what to do."""
 
 
 @dataclass(frozen=True)
@@ -92,87 +89,58 @@ def split(arguments: Sequence[str]) -> Options:
     return Options(tuple(rest), Path(path).absolute() if path else None, own.get("--dsd-prepared-tokens"))
 
 
-def option_values(arguments: Sequence[str], canonical: str) -> list[tuple[int, str]]:
-    """(index of the word that holds the value, value) of each use of an option, in every spelling that vLLM takes."""
-    found = []
-    for i, word in enumerate(arguments):
-        option = resolve(word)
-        if option is None or option.canonical != canonical or option.dotted:
-            continue
-        if option.value is not None:
-            found.append((i, option.value))
-        elif i + 1 < len(arguments):
-            found.append((i + 1, arguments[i + 1]))
-    return found
-
-
-def speculative_config(arguments: Sequence[str]) -> dict[str, Any] | None:
-    """The speculative config, if it is given as one JSON argument; raises UsageError when that is no JSON object."""
-    values = option_values(arguments, "--speculative-config")
-    if not values:
-        return None
-    try:
-        data = json.loads(values[-1][1])
-    except ValueError as error:
-        raise UsageError(f"--speculative-config is not valid JSON: {error}") from error
-    if not isinstance(data, dict):
-        raise UsageError("--speculative-config must be a JSON object")
-    return data
-
-
-def check_schedule(config: ConfigFile, speculative: Mapping[str, Any] | None) -> None:
+def check_speculative(arguments: Sequence[str], config: ConfigFile | None) -> None:
     """Refuse early what the engine would refuse after minutes of loading; raises UsageError."""
-    if speculative is None:
-        return
-    if TABLE_KEY in speculative:
-        raise UsageError(f"the schedule is given twice: in --dsd-config and as {TABLE_KEY}; remove the latter")
-    maximum = speculative.get("num_speculative_tokens")
-    problems = validate(config.ranges, maximum) if isinstance(maximum, int) else []
-    if problems:
-        raise UsageError("the schedule cannot be used: " + "; ".join(f"{p.field}: {p.message}" for p in problems))
-
-
-def static_table(arguments: Sequence[str], config: ConfigFile) -> list[str]:
-    """`arguments` with the schedule as vLLM's own table; raises UsageError where there is no JSON to put it into."""
     speculative = speculative_config(arguments)
     if speculative is None:
+        return  # a checkpoint may bring a config of its own
+    check_names(speculative)
+    if config is None:
+        return
+    if TABLE_KEY in speculative:
         raise UsageError(
-            "with this vLLM version give the speculative config as one JSON argument, --speculative-config"
+            f"the schedule is given twice: in --dsd-config and as {TABLE_KEY}; remove the latter "
+            "(`dsd schedule convert` makes a schedule file of it)"
         )
-    index, value = option_values(arguments, "--speculative-config")[-1]
-    changed = list(arguments)
-    text = json.dumps(speculative | {TABLE_KEY: to_triples(config.ranges)})
-    changed[index] = changed[index].removesuffix(value) + text
-    return changed
+    maximum = whole(speculative.get("num_speculative_tokens"))
+    problems = validate(config.ranges, maximum) if maximum is not None else []
+    if problems:
+        raise UsageError(f"the schedule cannot be used: {_text(problems)}")
 
 
-def names_host(arguments: Sequence[str]) -> bool:
-    """Whether the user says where to listen, on the command line or in vLLM's own config file."""
-    if option_values(arguments, "--host") or option_values(arguments, "--uds"):
-        return True
-    for _, path in option_values(arguments, "--config"):
-        try:
-            data = yaml.safe_load(Path(path).read_bytes())
-        except (OSError, yaml.YAMLError):
-            return False  # vLLM says what is wrong with it
-        return isinstance(data, dict) and not {"host", "uds"}.isdisjoint(data)
-    return False
+def check_names(speculative: Mapping[str, Any]) -> None:
+    """Refuse keys and methods that the vLLM we know has not, with the nearest name; raises UsageError.
 
-
-def default_host() -> str:
-    """`::` where that reaches IPv6 and IPv4 alike, else `0.0.0.0`.
-
-    vLLM binds an IPv6 socket as the kernel makes it. With net.ipv6.bindv6only=1 that would shut IPv4 out, and with
-    IPv6 disabled it cannot be bound at all.
+    Another vLLM may have others.
     """
-    try:
-        with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
-            if probe.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY):
-                return "0.0.0.0"
-            probe.bind(("::", 0))
-    except OSError:
-        return "0.0.0.0"
-    return "::"
+    if compat.gate().mode == "off":
+        return
+    report = Report()
+    read_keys(speculative, report)
+    method = speculative.get("method")
+    if method is not None and (problem := method_problem(method)):
+        report.problem("method", problem)
+    if problems := report.problems + report.notes:  # a note is about an old name, which vLLM refuses too
+        raise UsageError(f"the speculative config cannot be used: {_text(problems)}")
+
+
+def _text(problems: Sequence[Problem]) -> str:
+    return "; ".join(f"{p.field}: {p.message}" for p in problems)
+
+
+def check_vllm(gate: compat.Gate, options: Options) -> None:
+    """Refuse where vLLM is missing, or too old to take a schedule in any way; raises UsageError."""
+    if not gate.vllm_version:
+        raise UsageError(gate.reason)
+    spec = importlib.util.find_spec("vllm")
+    roots = spec.submodule_search_locations if spec else None
+    table = f"SpeculativeConfig.{TABLE_KEY}"
+    if gate.mode == "off" and options.config and (not roots or table in compat.missing_hooks(Path(roots[0]))):
+        needed = " or ".join(f"{series}.x" for series in compat.SUPPORTED)
+        raise UsageError(
+            f"vLLM {gate.vllm_version} cannot take a schedule at all (it has no {TABLE_KEY}); vLLM {needed} is needed: "
+            "pip install --upgrade 'dsd-runtime[vllm]'"
+        )
 
 
 def plugin_list(existing: str | None) -> str:
@@ -185,23 +153,11 @@ def plugin_list(existing: str | None) -> str:
     return ",".join(dict.fromkeys([*names, *PLUGINS]))
 
 
-def prepare_metrics_folder(environment: Mapping[str, str]) -> str:
-    """Make the multiprocess folder, and wipe what an earlier run left: its counters would be added to ours."""
-    folder = environment.get(MULTIPROC_DIR) or tempfile.mkdtemp(prefix="dsd-serve-")
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        for old in Path(folder).glob("*.db"):
-            old.unlink()
-    except OSError as error:
-        raise UsageError(f"{MULTIPROC_DIR}={folder}: {error.strerror}") from error
-    return folder
-
-
 def environment_for(options: Options, environment: Mapping[str, str]) -> dict[str, str]:
     """The environment of `vllm serve`."""
     changed = dict(environment)
     changed[PLUGINS_ENV] = plugin_list(environment.get(PLUGINS_ENV))
-    changed[MULTIPROC_DIR] = prepare_metrics_folder(environment)
+    changed[MULTIPROC_DIR] = metrics_folder.prepare(environment)
     for name, value in ((resolved.CONFIG_ENV, options.config), (resolved.PREPARED_ENV, options.prepared)):
         changed.pop(name, None)
         if value is not None:
@@ -219,16 +175,11 @@ def arguments_for(options: Options) -> list[str]:
             resolved.parse_prepared(options.prepared)
         except ValueError as error:
             raise UsageError(f"--dsd-prepared-tokens {options.prepared}: {error}") from error
-    if options.config is not None:
-        config = config_file.read(options.config)
-        check_schedule(config, speculative_config(arguments))
-        if compat.gate().mode == "off":
-            arguments = static_table(arguments, config)
-    if not names_host(arguments):
-        # After `--` vLLM takes every word for a value.
-        end = arguments.index("--") if "--" in arguments else len(arguments)
-        arguments[end:end] = ["--host", default_host()]
-    return arguments
+    config = config_file.read(options.config) if options.config is not None else None
+    check_speculative(arguments, config)
+    if config is not None and compat.gate().mode == "off":
+        arguments = with_table(arguments, config.ranges)
+    return arguments if names_host(arguments) else before_values(arguments, ["--host", default_host()])
 
 
 def say(text: str) -> None:
@@ -249,9 +200,9 @@ def run(words: Sequence[str]) -> NoReturn:
     """Become `vllm serve`."""
     options = split(words)
     gate = compat.gate()
-    if not gate.vllm_version:
-        raise UsageError(gate.reason)
+    check_vllm(gate, options)
     arguments = arguments_for(options)
+    check_free(arguments)
     if gate.mode == "off":
         say(f"{gate.reason}; serving with a static schedule, which changes only with a restart")
     environment = environment_for(options, os.environ)

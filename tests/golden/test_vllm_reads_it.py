@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from dsd_runtime import config_file, serve
+from dsd_runtime import config_file, serve, vllm_arguments
 from dsd_runtime.protocol import CONFIG_FILE_NAME, ConfigFile
 from dsd_runtime.schedule import to_triples
 from tests.golden.samples import ROOT, SAMPLES, container_arguments, pod_spec, render
@@ -91,7 +91,7 @@ def test_the_documented_schedule_is_in_force_before_the_first_request(name: str)
 @EACH_DOCUMENTED
 def test_without_the_plugin_vllm_gets_exactly_the_documented_config(name: str) -> None:
     options = serve.split(container_arguments(sample_of(name)))
-    arguments = serve.static_table(options.vllm, file_of(sample_of(name)))
+    arguments = vllm_arguments.with_table(options.vllm, file_of(sample_of(name)).ranges)
     assert vllm_reads(arguments).speculative_config == DOCUMENTED[name]
 
 

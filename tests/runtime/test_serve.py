@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from dsd_runtime import compat, serve
+from dsd_runtime import compat, listen, metrics_folder, serve
 from dsd_runtime.config_file import ConfigFileError
-from dsd_runtime.serve import UsageError
+from dsd_runtime.usage import UsageError
 
 SPECULATIVE = '{"method": "ngram", "num_speculative_tokens": 3}'
 SCHEDULE = "ranges: [{startBatchSize: 1, endBatchSize: 8, numSpeculativeTokens: 3}]\n"
@@ -97,7 +97,7 @@ def test_config_file_of_vllm_that_is_no_text_is_left_to_vllm(tmp_path: Path) -> 
 
 
 def test_host_goes_before_the_end_of_the_options() -> None:
-    assert arguments("--seed", "1", "--", "m") == ["--seed", "1", "--host", serve.default_host(), "--", "m"]
+    assert arguments("--seed", "1", "--", "m") == ["--seed", "1", "--host", listen.default_host(), "--", "m"]
 
 
 def listens_on_ipv4(host: str) -> bool:
@@ -111,7 +111,7 @@ def listens_on_ipv4(host: str) -> bool:
 
 
 def test_default_host_is_reachable_over_ipv4() -> None:
-    assert listens_on_ipv4(serve.default_host())
+    assert listens_on_ipv4(listen.default_host())
 
 
 class NoIPv6(socket.socket):
@@ -134,13 +134,13 @@ class OnlyIPv6(socket.socket):
 
 def test_default_host_without_ipv6(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "socket", NoIPv6)
-    assert serve.default_host() == "0.0.0.0"
+    assert listen.default_host() == "0.0.0.0"
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="this Python has no IPv6")
 def test_default_host_where_ipv6_sockets_shut_ipv4_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "socket", OnlyIPv6)
-    assert serve.default_host() == "0.0.0.0"
+    assert listen.default_host() == "0.0.0.0"
 
 
 def test_missing_config_file() -> None:
@@ -152,6 +152,10 @@ def test_missing_config_file() -> None:
     ("text", "speculative", "hint"),
     [
         (SCHEDULE, '{"num_speculative_tokens": 2}', "above the maximum of 2"),
+        (SCHEDULE, '{"num_speculative_tokens": "2"}', "above the maximum of 2"),
+        (SCHEDULE, '{"method": "Ngram"}', "has no method 'Ngram'; did you mean ngram"),
+        (SCHEDULE, '{"num_speculative_tokns": 2}', "did you mean num_speculative_tokens"),
+        (SCHEDULE, '{"ngram_prompt_lookup_max": 2}', "calls it prompt_lookup_max"),
         (SCHEDULE.replace("1,", "2,", 1), SPECULATIVE, "must start at 1"),
         (SCHEDULE, '{"num_speculative_tokens_per_batch_size": [[1, 8, 3]]}', "given twice"),
         (SCHEDULE, "{", "not valid JSON"),
@@ -177,19 +181,42 @@ def unknown_vllm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compat, "gate", lambda: compat.Gate("off", "9.9.9", "vLLM 9.9.9 is not known"))
 
 
-@pytest.mark.usefixtures("unknown_vllm")
-@pytest.mark.parametrize("form", ["two words", "one word"])
-def test_unknown_vllm_gets_the_schedule_as_its_own_table(schedule: str, form: str) -> None:
-    given = ["--speculative-config", SPECULATIVE] if form == "two words" else [f"--speculative-config={SPECULATIVE}"]
-    found = arguments("m", "--dsd-config", schedule, *given, "--host", "h")
-    text = found[2] if form == "two words" else found[1].removeprefix("--speculative-config=")
-    assert json.loads(text) == json.loads(SPECULATIVE) | {"num_speculative_tokens_per_batch_size": [[1, 8, 3]]}
+TABLE = {"num_speculative_tokens_per_batch_size": [[1, 8, 3]]}
 
 
 @pytest.mark.usefixtures("unknown_vllm")
-def test_unknown_vllm_without_a_json_argument(schedule: str) -> None:
-    with pytest.raises(UsageError, match="one JSON argument"):
-        arguments("m", "--dsd-config", schedule, "--speculative-config.method", "ngram")
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["--speculative-config", SPECULATIVE], json.loads(SPECULATIVE)),
+        ([f"--speculative-config={SPECULATIVE}"], json.loads(SPECULATIVE)),
+        (["-sc", SPECULATIVE], json.loads(SPECULATIVE)),
+        (
+            ["--speculative-config.method", "ngram", "--speculative_config.num_speculative_tokens=3"],
+            {"method": "ngram", "num_speculative_tokens": 3},
+        ),
+    ],
+)
+def test_unknown_vllm_gets_the_schedule_as_its_own_table(schedule: str, given: list[str], expected: object) -> None:
+    found = arguments("m", "--dsd-config", schedule, *given, "--host", "h", "--", "v")
+    assert (found[:3], found[-2:]) == (["m", "--host", "h"], ["--", "v"])
+    (name, value) = found[3:-2]
+    assert name == "--speculative-config"
+    assert json.loads(value) == {**TABLE, **expected}  # type: ignore[dict-item]
+
+
+@pytest.mark.usefixtures("unknown_vllm")
+def test_unknown_vllm_with_the_short_options(schedule: str) -> None:
+    """vLLM adds them to the JSON, and refuses a key that is in both."""
+    given = ["--spec-method", "ngram", "--spec-tokens", "3"]
+    assert arguments("m", "--dsd-config", schedule, *given, "--host", "h") == [
+        *["m", *given, "--host", "h", "--speculative-config", json.dumps(TABLE)]
+    ]
+
+
+@pytest.mark.usefixtures("unknown_vllm")
+def test_unknown_vllm_without_speculation(schedule: str) -> None:
+    assert arguments("m", "--dsd-config", schedule, "--host", "h") == ["m", "--host", "h"]
 
 
 @pytest.mark.parametrize(
@@ -213,17 +240,17 @@ def test_allow_list_keeps_what_vllm_would_load_by_itself(monkeypatch: pytest.Mon
 def test_metrics_folder_is_made_and_wiped(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     environment = {"PROMETHEUS_MULTIPROC_DIR": str(folder)}
-    assert serve.prepare_metrics_folder(environment) == str(folder)
+    assert metrics_folder.prepare(environment) == str(folder)
     (folder / "counter_1.db").touch()
     (folder / "notes.txt").touch()
-    serve.prepare_metrics_folder(environment)
+    metrics_folder.prepare(environment)
     assert [p.name for p in folder.iterdir()] == ["notes.txt"], "only what prometheus_client writes is removed"
 
 
 def test_metrics_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="PROMETHEUS_MULTIPROC_DIR"):
-        serve.prepare_metrics_folder({"PROMETHEUS_MULTIPROC_DIR": str(tmp_path / "file" / "x")})
+        metrics_folder.prepare({"PROMETHEUS_MULTIPROC_DIR": str(tmp_path / "file" / "x")})
 
 
 def test_environment(schedule: str, tmp_path: Path) -> None:

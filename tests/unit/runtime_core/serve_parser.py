@@ -20,6 +20,17 @@ def parser() -> Any:
 
 
 @cache
+def command_line() -> Any:
+    """The parser of the whole command line; only this one reads `--config FILE`. Parse `["serve", …]` with it."""
+    from vllm.entrypoints.cli.serve import ServeSubcommand
+    from vllm.utils.argparse_utils import FlexibleArgumentParser
+
+    parent = FlexibleArgumentParser()
+    ServeSubcommand().subparser_init(parent.add_subparsers())
+    return parent
+
+
+@cache
 def canonical_of() -> dict[str, str]:
     """dest -> canonical spelling of the option."""
     return {a.dest: next(o for o in a.option_strings if o in OPTIONS) for a in parser()._actions if a.option_strings}

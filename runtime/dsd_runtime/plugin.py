@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from dsd_runtime import __version__, compat, guards, resolved, scheduler
+from dsd_runtime import __version__, compat, guards, last_words, resolved, scheduler
 from dsd_runtime.config_file import ConfigFileError, read
 from dsd_runtime.faults import utc_now
 from dsd_runtime.metrics import show_off
@@ -27,6 +27,7 @@ def register() -> None:
         return
     _registered = True
     try:
+        last_words.install()
         _register()
     except Exception:
         logger.exception("the DSD plugin could not be registered; vLLM runs as it is")

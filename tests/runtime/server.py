@@ -71,6 +71,9 @@ class Server:
         settings = {
             "HF_HUB_OFFLINE": "1",
             "VLLM_CPU_KVCACHE_SPACE": "1",
+            # One thread: those of a pool wait for each other at every kernel, which takes long on a machine in use.
+            "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+            "OMP_NUM_THREADS": "1",
             "VLLM_NO_USAGE_STATS": "1",
             "PROMETHEUS_MULTIPROC_DIR": str(folder / "metrics"),
         }

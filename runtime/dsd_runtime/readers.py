@@ -32,8 +32,8 @@ class Shared(Generic[_Result]):
         """The result of a call that begins after this one; raises what the call raises."""
         if self._next is None:
             self._next = asyncio.create_task(self._begin(self._running))
-            self._next.add_done_callback(_forget_error)
-        # One reader that goes away must not take the others' answer along.
+        # One reader that goes away must not take the others' answer along. (It also looks at an error that all of them
+        # are gone for, which asyncio would report otherwise.)
         return await asyncio.shield(self._next)
 
     async def _begin(self, before: asyncio.Task[_Result] | None) -> _Result:
@@ -41,12 +41,6 @@ class Shared(Generic[_Result]):
             await asyncio.wait({before}, timeout=HEAD_START_SECONDS)
         self._running, self._next = self._next, None
         return await self._call()
-
-
-def _forget_error(task: asyncio.Task[_Result]) -> None:
-    """Look at the error, so that asyncio does not report one that all readers were gone for."""
-    if not task.cancelled():
-        task.exception()
 
 
 class LineIsFullError(Exception):

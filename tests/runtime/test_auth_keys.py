@@ -221,6 +221,12 @@ def test_refusal_repeats_nothing_of_the_token(token: str, caplog: pytest.LogCapt
         assert token not in text
 
 
+def test_words_of_the_library_are_not_repeated() -> None:
+    """They differ with its version, and may repeat what it was given one day."""
+    for claims in ({"exp": "soon"}, {"nbf": "soon"}, {"iat": "soon"}):
+        assert refusal(tokens.mint(KEY, **claims)) == "the token is malformed"
+
+
 def test_replay_against_another_deployment() -> None:
     """A token is good for the one deployment that its audience names, whoever got hold of it."""
     section = tokens.auth_section(*KEYS) | {"audience": "dsd-operator.io/team-b/demo"}

@@ -49,6 +49,24 @@ def test_the_speculative_config_is_one_item_in_vllms_spelling() -> None:
     }
 
 
+def test_the_targets_quantization_is_not_the_drafters() -> None:
+    """A plain drafter beside a quantised target: vLLM would not find the scales it looks for."""
+    drafter = {"method": "eagle", "model": "acme/head", "numSpeculativeTokens": 3}
+    arguments = engine_arguments(resource({"drafter": drafter, "engine.quantization": "fp8"}).spec)
+    assert value_of(arguments, "--quantization") == "fp8"
+    assert "quantization" not in json.loads(value_of(arguments, "--speculative-config"))
+
+
+def test_free_keys_are_handed_over_as_they_are() -> None:
+    """But for null, which is vLLM's default of every key."""
+    parameters = {"enforce_eager": True, "max-model-len": 2048, "draft_load_config": {"a": [1]}}
+    arguments = engine_arguments(resource({"drafter.parameters": parameters | {"quantization": None}}).spec)
+    found = json.loads(value_of(arguments, "--speculative-config"))
+    assert {key: found[key] for key in parameters} == parameters
+    assert found["enforce_eager"] is True
+    assert "quantization" not in found
+
+
 @pytest.mark.parametrize(
     ("window", "rendered"),
     [

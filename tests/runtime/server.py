@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil  # type: ignore[import-untyped]
 import pytest
 
 START_SECONDS = 300
@@ -35,6 +36,14 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def alive(process: Any) -> bool:
+    """Whether it runs; a zombie does not."""
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 @contextmanager
@@ -84,9 +93,25 @@ class Server:
                 command, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **settings, **(environment or {})}
             )
 
-    def wait_healthy(self) -> "Server":
+    @property
+    def pid(self) -> int:
+        """The process that `dsd-serve` has become."""
+        return self._process.pid
+
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    def wait_ended(self, seconds: float = STOP_SECONDS) -> int:
+        """Wait until it has ended by itself; returns the exit code."""
+        wait_until("the server ends", lambda: self._process.poll() is not None, seconds)
+        code = self._process.returncode
+        assert code is not None
+        return code
+
+    def wait_healthy(self, seconds: float = START_SECONDS) -> "Server":
         """Wait until it serves; fails with the end of its log when it ends before."""
-        wait_until("the engine is healthy", self._healthy, START_SECONDS)
+        wait_until("the engine is healthy", self._healthy, seconds)
         return self
 
     def _healthy(self) -> bool:

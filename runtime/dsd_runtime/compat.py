@@ -112,7 +112,7 @@ def gate() -> Gate:
         version = importlib.metadata.version("vllm")
     except importlib.metadata.PackageNotFoundError:
         return Gate("off", "", "vLLM is not installed; `pip install dsd-runtime[vllm]` brings it")
-    if ".".join(version.split(".")[:2]) not in SUPPORTED:
+    if series_of(version) not in SUPPORTED:
         known = ", ".join(f"{series}.x" for series in SUPPORTED)
         return Gate("off", version, f"vLLM {version} is not known to this plugin (known: {known})")
     spec = importlib.util.find_spec("vllm")
@@ -121,6 +121,16 @@ def gate() -> Gate:
     if missing:
         return Gate("off", version, f"vLLM {version} lacks {', '.join(missing)}")
     return Gate("on", version)
+
+
+def series_of(version: str) -> str:
+    """The series (major.minor) of a version."""
+    return ".".join(version.split(".")[:2])
+
+
+def series() -> str:
+    """The series of the installed vLLM, by which `support` judges."""
+    return series_of(gate().vllm_version)
 
 
 def wrap_config(before: Callable[[Any], None]) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dsd_runtime.schedule import Problem
+from dsd_runtime.topology import MOE_DEADLOCK, PIPELINE_PARALLEL
 from dsd_runtime.vllm_options import OPTIONS
 
 
@@ -78,16 +79,15 @@ OWNED_GROUPS: Final = (
     OwnedGroup(("--help",), "this prints a help text and ends instead of serving; remove it"),
     OwnedGroup(
         ("--pipeline-parallel-size",),
-        "pipeline parallelism is not supported together with a schedule: equal outputs are not proven for it; "
-        "use spec.engine.tensorParallelSize",
+        f"{PIPELINE_PARALLEL.reason}; use spec.engine.tensorParallelSize",
     ),
     OwnedGroup(
         (
             *_starting("--data-parallel-", "--dp-supervisor-"),
             *("--nnodes", "--node-rank", "--master-addr", "--master-port"),
         ),
-        "one pod is one engine: data parallelism and engines over several nodes are not supported; use spec.replicas "
-        "for more engines",
+        "one pod is one engine: data parallelism and engines over several nodes are not supported "
+        f"({MOE_DEADLOCK}); use spec.replicas for more engines",
     ),
     OwnedGroup(
         ("--scheduler-cls",),

@@ -1,4 +1,4 @@
-"""What vLLM resolved, as opposed to what was asked: reads a VllmConfig, and judges it by `support`.
+"""What vLLM resolved, as opposed to what was asked: reads a VllmConfig, and judges it by `support` and `topology`.
 
 `plugin` uses it before the start to build the start-up table, `engine` afterwards for the envelope in the status.
 """
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from dsd_runtime import schedule, support
+from dsd_runtime import compat, schedule, support, topology
 from dsd_runtime.protocol import Envelope
 
 CONFIG_ENV: Final = "DSD_CONFIG"
@@ -35,10 +35,9 @@ def refusal(config: Any) -> str | None:
     parallel = config.parallel_config
     if config.speculative_config is None:
         return "the engine runs without speculative decoding: there is no --speculative-config"
-    if parallel.pipeline_parallel_size > 1:
-        return "pipeline parallelism is not supported: equal outputs are not proven for it"
-    if parallel.data_parallel_size > 1 and config.model_config.is_moe:
-        return "data parallelism of a mixture-of-experts model is not supported: ranks with different K would deadlock"
+    sizes = parallel.pipeline_parallel_size, parallel.data_parallel_size
+    if (reason := topology.refusal(*sizes, mixture_of_experts=config.model_config.is_moe)) is not None:
+        return reason
     maximum = config.speculative_config.num_speculative_tokens
     if maximum > schedule.MAX_SPECULATIVE_TOKENS:
         return f"{maximum} speculative tokens are more than a schedule can name ({schedule.MAX_SPECULATIVE_TOKENS})"
@@ -56,6 +55,7 @@ def verdict(config: Any) -> support.Verdict:
         parallel_drafting=bool(speculative.parallel_drafting),
         heterogeneous_vocab=bool(speculative.use_heterogeneous_vocab),
         variant=mtp_variant(speculative),
+        series=compat.series(),
     )
 
 

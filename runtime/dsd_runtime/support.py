@@ -1,17 +1,16 @@
-"""Which K a speculative method can honour on which model runner.
+"""Which K a speculative method can honour on which model runner, and which engines may change K at all.
 
-One table for both sides: the operator judges what the resource asks for (and its CRD rules are generated from here),
-the plugin judges what vLLM resolved, which can differ. Read from the source of vLLM 0.32.0 (`vllm/v1/spec_decode`,
-`vllm/v1/worker/gpu/spec_decode`, `vllm/config/vllm.py`, `vllm/config/speculative.py`); rows that this project has not
-run say so in `Verdict.notes`.
+One answer for all sides: the operator judges what the resource asks for (and its CRD rules are generated from here),
+the plugin judges what vLLM resolved, which can differ. The rows are those of `support_rows`, the rules about the whole
+engine those of `topology`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Final, Literal, get_args
 
 from dsd_runtime.schedule import default_prepared_tokens
+from dsd_runtime.support_rows import MULTI_MODULE_MTP, PARALLEL, ROWS, STEP3P5_MTP, Allowed, Fault, Row
 from dsd_runtime.vllm_options import METHODS, MTP_ALIASES
 
 ModelRunner = Literal["Auto", "V1", "V2"]
@@ -20,6 +19,9 @@ Variant = Literal["multi_module_mtp", "step3p5_mtp"]
 """What only a checkpoint's config.json tells about an mtp drafter; the plugin knows it, the operator does not."""
 
 MODEL_RUNNERS: Final[tuple[ModelRunner, ...]] = get_args(ModelRunner)
+
+SERIES: Final = "0.32"
+"""The series of vLLM (major.minor) that the operator's rules are made for: that of its default image."""
 
 _WITHOUT_MODEL: Final = ("ngram", "ngram_gpu", "suffix", "extract_hidden_states")
 
@@ -32,25 +34,8 @@ MODEL_USE: Final[Mapping[str, ModelUse]] = {
 PROMPT_LOOKUP_METHODS: Final = ("ngram", "ngram_gpu")
 """Methods that read prompt_lookup_min and prompt_lookup_max."""
 
-
-class _Allowed(Enum):
-    ALL = "every K from 0 to the maximum"
-    POSITIVE = "every K from 1 to the maximum"
-    MAXIMUM = "only the maximum"
-    ONE = "only 1, which is the maximum too"
-    NONE = "nothing"
-
-
-@dataclass(frozen=True)
-class _Row:
-    """One method on one runner."""
-
-    allowed: _Allowed
-    reason: str = ""
-    """Why not every K is allowed."""
-    verify_only: bool = False
-    run: bool = False
-    """True: this project's end-to-end tests change K on it and compare outputs."""
+PARALLEL_METHODS: Final = ("eagle", "eagle3", "mtp", "draft_model")
+"""Methods whose drafter may draft in parallel (PARD, P-EAGLE); dflash and dspark always do, which is in their rows."""
 
 
 @dataclass(frozen=True)
@@ -67,76 +52,19 @@ class Verdict:
     notes: tuple[str, ...] = ()
 
 
-_HONOURED: Final = _Row(_Allowed.ALL)
-_HONOURED_AND_RUN: Final = _Row(_Allowed.ALL, run=True)
-_VERIFY_ONLY: Final = _Row(_Allowed.ALL, verify_only=True)
-
-
-def _only_v1(method: str) -> _Row:
-    return _Row(_Allowed.NONE, f"vLLM has {method} on model runner V1 only; set engine.modelRunner to Auto or V1")
-
-
-def _fixed(method: str, instead: str = "") -> _Row:
-    return _Row(
-        _Allowed.MAXIMUM, f"on model runner V1 {method} stops the engine at any other K than its maximum{instead}"
-    )
-
-
-_ROWS: Final[Mapping[str, tuple[_Row, _Row]]] = {
-    "eagle": (_HONOURED_AND_RUN, _HONOURED),
-    "eagle3": (_HONOURED_AND_RUN, _HONOURED),
-    "mtp": (_HONOURED, _HONOURED),
-    "draft_model": (_HONOURED_AND_RUN, _VERIFY_ONLY),
-    "dflash": (_HONOURED, _VERIFY_ONLY),
-    "dspark": (
-        _Row(_Allowed.NONE, "vLLM has dspark on model runner V2 only; set engine.modelRunner to Auto or V2"),
-        _VERIFY_ONLY,
-    ),
-    "ngram": (_HONOURED_AND_RUN, _VERIFY_ONLY),
-    "ngram_gpu": (_fixed("ngram_gpu", "; ngram takes every K, and so does ngram_gpu on V2"), _VERIFY_ONLY),
-    "suffix": (_fixed("suffix"), _only_v1("suffix")),
-    "medusa": (_fixed("medusa"), _only_v1("medusa")),
-    "custom_class": (
-        _Row(
-            _Allowed.MAXIMUM, "vLLM does not tell a custom proposer which K is wanted, so it drafts the maximum always"
-        ),
-        _only_v1("custom_class"),
-    ),
-    "mlp_speculator": (
-        _Row(_Allowed.NONE, "vLLM 0.32 has no proposer for mlp_speculator any more; no engine would start"),
-        _Row(_Allowed.NONE, "vLLM 0.32 has no proposer for mlp_speculator any more; no engine would start"),
-    ),
-    "extract_hidden_states": (
-        _Row(_Allowed.ONE, "extract_hidden_states works with K=1 only"),
-        _Row(_Allowed.ONE, "extract_hidden_states works with K=1 only"),
-    ),
-}
-"""Method -> its row on V1 and its row on V2."""
-
-_PARALLEL: Final = (
-    _Row(
-        _Allowed.MAXIMUM,
-        "parallel drafting on model runner V1 crashes or mixes up the drafts of different requests when K is below the "
-        "maximum, and nobody has run it at 0",
-    ),
-    _Row(_Allowed.NONE, "vLLM has parallel drafting on model runner V1 only, but for dflash and dspark"),
+_NO_PARALLEL: Final = Row(
+    Allowed.NONE,
+    "config/speculative.py: SpeculativeConfig",
+    f"parallel drafting works with {', '.join(PARALLEL_METHODS)} only; remove parallel_drafting",
+    Fault.NO_START,
 )
-"""PARD and P-EAGLE: the drafter's slots are fixed to the maximum, its result is cut by K."""
-
-PARALLEL_METHODS: Final = ("eagle", "eagle3", "mtp", "draft_model")
-"""Methods whose drafter may draft in parallel; dflash and dspark always do, which is in their own rows."""
-
-_NO_PARALLEL: Final = _Row(
-    _Allowed.NONE, f"parallel drafting works with {', '.join(PARALLEL_METHODS)} only; remove parallel_drafting"
+_V1_VOCABULARIES: Final = Row(
+    Allowed.NONE,
+    "config/vllm.py: VllmConfig._get_v2_model_runner_unsupported_features",
+    "vLLM has heterogeneous vocabularies on model runner V1 only",
+    Fault.NO_START,
 )
-
-_VARIANTS: Final[Mapping[Variant, tuple[_Row, _Row]]] = {
-    "multi_module_mtp": (_HONOURED, _VERIFY_ONLY),
-    "step3p5_mtp": (
-        _Row(_Allowed.POSITIVE, "the step3p5 drafter returns one token even when none is asked for"),
-        _HONOURED,
-    ),
-}
+_VARIANTS: Final[Mapping[Variant, str]] = {"multi_module_mtp": MULTI_MODULE_MTP, "step3p5_mtp": STEP3P5_MTP}
 
 
 def judge(
@@ -147,15 +75,17 @@ def judge(
     parallel_drafting: bool = False,
     heterogeneous_vocab: bool = False,
     variant: Variant | None = None,
+    series: str = SERIES,
 ) -> Verdict:
     """Judge every K from 0 to `max_tokens` (the K the engine was or will be started with).
 
     `Auto` means that the runner is not known yet: a K is allowed only where every runner that vLLM could pick allows
-    it, and the verdict is `verify_only` if any of them is. An unknown method allows nothing.
+    it, and the verdict is `verify_only` if any of them is. An unknown method, or an unknown series of vLLM, allows
+    nothing.
     """
-    rows = _rows(method, parallel_drafting, variant)
-    if rows is None:
-        return Verdict((), False, dict.fromkeys(range(max_tokens + 1), _unknown(method)))
+    rows = _rows(method, parallel_drafting, variant, series)
+    if isinstance(rows, str):
+        return Verdict((), False, dict.fromkeys(range(max_tokens + 1), rows))
     chosen = _candidates(rows, model_runner, heterogeneous_vocab)
     refused: dict[int, str] = {}
     for row in chosen:
@@ -169,15 +99,19 @@ def prepared_tokens(verdict: Verdict, max_tokens: int) -> tuple[int, ...]:
     return tuple(k for k in default_prepared_tokens(max_tokens) if k in verdict.allowed)
 
 
-def _rows(method: str, parallel_drafting: bool, variant: Variant | None) -> tuple[_Row, _Row] | None:
-    if parallel_drafting and method in _ROWS and method not in ("dflash", "dspark"):
-        return _PARALLEL if method in PARALLEL_METHODS else (_NO_PARALLEL, _NO_PARALLEL)
-    if method == "mtp" and variant is not None:
-        return _VARIANTS[variant]
-    return _ROWS.get(method)
+def _rows(method: str, parallel_drafting: bool, variant: Variant | None, series: str) -> tuple[Row, Row] | str:
+    """The rows on V1 and V2, or why there are none."""
+    rows = ROWS.get(series)
+    if rows is None:
+        return f"nothing is known of vLLM {series}; known: {', '.join(ROWS)}"
+    if method not in METHODS:
+        return _unknown(method)
+    if parallel_drafting and method not in ("dflash", "dspark"):
+        return rows[PARALLEL] if method in PARALLEL_METHODS else (_NO_PARALLEL, _NO_PARALLEL)
+    return rows[_VARIANTS[variant] if method == "mtp" and variant is not None else method]
 
 
-def _candidates(rows: tuple[_Row, _Row], model_runner: ModelRunner, heterogeneous_vocab: bool) -> tuple[_Row, ...]:
+def _candidates(rows: tuple[Row, Row], model_runner: ModelRunner, heterogeneous_vocab: bool) -> tuple[Row, ...]:
     """The rows that can come true.
 
     vLLM's own choice (`VllmConfig.use_v2_model_runner`) falls back to V1 where V2 lacks a feature, and takes V2 where
@@ -187,29 +121,28 @@ def _candidates(rows: tuple[_Row, _Row], model_runner: ModelRunner, heterogeneou
     if model_runner == "V1":
         return (v1,)
     if model_runner == "V2":
-        if heterogeneous_vocab:
-            return (_Row(_Allowed.NONE, "vLLM has heterogeneous vocabularies on model runner V1 only"),)
-        return (v2,)
-    if heterogeneous_vocab or v2.allowed is _Allowed.NONE:
+        return (_V1_VOCABULARIES if heterogeneous_vocab else v2,)
+    if heterogeneous_vocab or v2.allowed is Allowed.NONE:
         return (v1,)
-    if v1.allowed is _Allowed.NONE:
+    if v1.allowed is Allowed.NONE:
         return (v2,)
     return rows
 
 
-def _allows(row: _Row, k: int, max_tokens: int) -> bool:
+def _allows(row: Row, k: int, max_tokens: int) -> bool:
     return {
-        _Allowed.ALL: True,
-        _Allowed.POSITIVE: k >= 1,
-        _Allowed.MAXIMUM: k == max_tokens,
-        _Allowed.ONE: k == max_tokens == 1,
-        _Allowed.NONE: False,
+        Allowed.ALL: True,
+        Allowed.POSITIVE: k >= 1,
+        Allowed.ENDS: k in (0, max_tokens),
+        Allowed.MAXIMUM: k == max_tokens,
+        Allowed.ONE: k == max_tokens == 1,
+        Allowed.NONE: False,
     }[row.allowed]
 
 
-def _notes(rows: tuple[_Row, ...]) -> tuple[str, ...]:
+def _notes(rows: tuple[Row, ...]) -> tuple[str, ...]:
     notes = []
-    if not all(row.run for row in rows):
+    if not all(row.proof for row in rows):
         notes.append("not verified: judged from vLLM's source, this project has not run it")
     if any(row.verify_only for row in rows):
         notes.append("a smaller K saves verification only, the drafter still drafts the maximum")

@@ -11,9 +11,10 @@ import pytest
 
 from tests.runtime import tokens
 from tests.runtime.examples import OWNER
+from tests.runtime.method_probe import Case, Outcome, Prober
 from tests.runtime.server import API_KEY, Server
 from tools.cluster.paths import cache_root
-from tools.models import tiny
+from tools.models import tiny, tiny_methods
 
 Triples = list[tuple[int, int, int]]
 
@@ -26,6 +27,30 @@ COMMON = ("--served-model-name", "tiny", "--enforce-eager", "--dtype", "float32"
 def models() -> Path:
     """The tiny models, made once per machine."""
     return tiny.make(cache_root() / "models" / "tiny")
+
+
+@pytest.fixture(scope="session")
+def method_models(models: Path) -> Path:
+    """Tiny models for the methods and the kinds of targets that `models` has none for."""
+    return tiny_methods.make(models, cache_root() / "models" / "tiny-methods")
+
+
+@pytest.fixture(scope="session")
+def prober(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prober]:
+    """Runs engines of any method, each in a process of its own."""
+    prober = Prober(tmp_path_factory.mktemp("methods"))
+    try:
+        yield prober
+    finally:
+        prober.close()
+
+
+@pytest.fixture(scope="session")
+def without(prober: Prober, models: Path) -> Outcome:
+    """The target without speculative decoding: what every method's outputs must equal."""
+    outcome = prober.run(Case(str(models / "target")))
+    assert outcome.error == "", outcome.log[-3000:]
+    return outcome
 
 
 def wire(triples: Triples) -> list[dict[str, int]]:

@@ -149,7 +149,7 @@ def test_dense_data_parallelism_is_fine() -> None:
         ({}, (0, 1, 2, 3, 4), False),
         ({"method": "suffix"}, (4,), False),
         ({"method": "draft_model", "use_v2_model_runner": True}, (0, 1, 2, 3, 4), True),
-        ({"method": "draft_model", "parallel_drafting": True}, (4,), False),
+        ({"method": "draft_model", "parallel_drafting": True}, (0, 4), False),
         ({"method": "mtp", "use_step3p5_mtp": lambda: True}, (1, 2, 3, 4), False),
         ({"method": "mtp", "use_multi_module_mtp": lambda: True, "use_v2_model_runner": True}, (0, 1, 2, 3, 4), True),
     ],

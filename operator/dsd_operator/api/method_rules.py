@@ -13,6 +13,7 @@ from dsd_runtime.support import (
     PROMPT_LOOKUP_METHODS,
     ModelRunner,
     ModelUse,
+    Verdict,
     judge,
 )
 from dsd_runtime.vllm_options import METHODS, MTP_ALIASES
@@ -124,13 +125,13 @@ def _matrix_rules() -> Iterator[Rule]:
             reason = next(iter(verdict.reasons.values()), "")
             if not verdict.allowed and judge(method, runner, 1).allowed != (1,):
                 refused[reason].append((method, runner))
-            elif len(verdict.allowed) <= 1:
+            elif verdict.reasons:
                 fixed[reason].append((method, runner))
     for reason, cases in refused.items():
         yield Rule(f"!({_any_case(cases)})", reason, field_path=".drafter.method")
     for reason, cases in fixed.items():
         only_one = "" if judge(*cases[0], _PROBE).allowed else " && self.drafter.numSpeculativeTokens == 1"
-        yield _fixed(_any_case(cases), reason, only_one)
+        yield _fixed(_any_case(cases), reason, judge(*cases[0], _PROBE), only_one)
 
 
 def _parallel_rules() -> Iterator[Rule]:
@@ -140,7 +141,8 @@ def _parallel_rules() -> Iterator[Rule]:
         _reason("ngram", "Auto"),
         field_path=".drafter.parameters",
     )
-    yield _fixed(f"{_HAS_PARALLEL} && {methods} && self.engine.modelRunner != 'V2'", _reason("eagle", "V1"))
+    where = f"{_HAS_PARALLEL} && {methods} && self.engine.modelRunner != 'V2'"
+    yield _fixed(where, _reason("eagle", "V1"), judge("eagle", "V1", _PROBE, parallel_drafting=True))
     yield Rule(
         f"!({_HAS_PARALLEL} && {methods} && self.engine.modelRunner == 'V2')",
         _reason("eagle", "V2"),
@@ -153,15 +155,22 @@ def _reason(method: str, runner: ModelRunner) -> str:
     return next(iter(judge(method, runner, _PROBE, parallel_drafting=True).reasons.values()))
 
 
-def _fixed(where: str, reason: str, also: str = "") -> Rule:
-    maximum = "self.drafter.numSpeculativeTokens"
-    same = f"self.schedule.all(r, r.numSpeculativeTokens == {maximum})"
-    prepared = f"(!has(self.drafter.preparedTokens) || self.drafter.preparedTokens.all(k, k == {maximum}))"
+def _fixed(where: str, reason: str, verdict: Verdict, also: str = "") -> Rule:
+    """Only the maximum may be scheduled, and 0 where `verdict` (on a maximum of _PROBE) allows it."""
+    zero = 0 in verdict.allowed
+    same = f"self.schedule.all(r, {_is_end('r.numSpeculativeTokens', zero)})"
+    prepared = f"(!has(self.drafter.preparedTokens) || self.drafter.preparedTokens.all(k, {_is_end('k', zero)}))"
+    values = "0 or the drafter's numSpeculativeTokens" if zero else "the drafter's numSpeculativeTokens"
     return Rule(
         f"!({where}) || ({same} && {prepared}{also})",
-        f"{reason}: give every range (and preparedTokens) the drafter's numSpeculativeTokens, or choose another method",
+        f"{reason}: give every range (and preparedTokens) {values}, or choose another method",
         field_path=".schedule",
     )
+
+
+def _is_end(k: str, zero: bool) -> str:
+    """CEL: a K is the maximum, or 0 where that is allowed too."""
+    return f"{k} == self.drafter.numSpeculativeTokens" + (f" || {k} == 0" if zero else "")
 
 
 def _any_case(cases: list[tuple[str, ModelRunner]]) -> str:

@@ -8,19 +8,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dsd_runtime import compat, topology
+from dsd_runtime.owned import OWNED_OPTIONS
 from dsd_runtime.support import (
     MODEL_RUNNERS,
     MODEL_USE,
     PARALLEL_METHODS,
+    SERIES,
     ModelRunner,
     Variant,
     Verdict,
     judge,
     prepared_tokens,
 )
-from dsd_runtime.vllm_options import METHODS, MTP_ALIASES
+from dsd_runtime.support_rows import CHANGES, ROWS, Allowed, Fault, Row
+from dsd_runtime.topology import TOPOLOGIES, Topology
+from dsd_runtime.vllm_options import METHODS, MTP_ALIASES, VLLM_VERSION
 from tests.unit.runtime_core import vllm_source
 from tools import generate_methods
+from tools.cluster.paths import REPOSITORY
 
 RUNNERS = st.sampled_from(MODEL_RUNNERS)
 SWITCHES = st.fixed_dictionaries(
@@ -87,9 +93,9 @@ def test_hidden_states_work_with_one_token() -> None:
 
 
 @pytest.mark.parametrize("method", PARALLEL_METHODS)
-def test_parallel_drafting_allows_the_maximum_on_v1_only(method: str) -> None:
-    assert judge(method, "V1", 3, parallel_drafting=True).allowed == MAXIMUM
-    assert judge(method, "Auto", 3, parallel_drafting=True).allowed == MAXIMUM
+def test_parallel_drafting_allows_zero_and_the_maximum_on_v1_only(method: str) -> None:
+    assert judge(method, "V1", 3, parallel_drafting=True).allowed == (0, 3)
+    assert judge(method, "Auto", 3, parallel_drafting=True).allowed == (0, 3)
     assert judge(method, "V2", 3, parallel_drafting=True).allowed == NONE
 
 
@@ -124,10 +130,69 @@ def test_unknown_methods_say_what_to_write() -> None:
     assert "eagle3" in judge("EAGLE3", "Auto", 1).reasons[1]
 
 
-def test_rows_that_nobody_ran_say_so() -> None:
+EVERY_ROW = [
+    pytest.param(row, id=f"{series} {method} {runner}")
+    for series, rows in ROWS.items()
+    for method, pair in rows.items()
+    for runner, row in zip(("V1", "V2"), pair, strict=True)
+]
+
+
+@pytest.mark.parametrize("row", EVERY_ROW)
+def test_row_is_proven_by_a_test_or_says_why_not(row: Row) -> None:
+    assert bool(row.proof) != bool(row.gap)
+    assert row.source
+    assert (row.allowed is Allowed.ALL) == (not row.reason) == (row.fault is Fault.NOTHING)
+
+
+def test_nothing_is_proven_that_cannot_run_here() -> None:
+    """The CPU build of vLLM has model runner V1 only, and there is none of 0.33."""
+    assert not any(v2.proof for rows in ROWS.values() for _, v2 in rows.values())
+    assert not any(v1.proof for v1, _ in ROWS["0.33"].values())
+
+
+@pytest.mark.parametrize("proof", sorted({r.proof for rows in ROWS.values() for pair in rows.values() for r in pair}
+                                         | {t.proof for t in TOPOLOGIES}))  # fmt: skip
+def test_proof_is_a_test_on_the_real_engine(proof: str) -> None:
+    assert proof == "" or "mark.engine" in (REPOSITORY / proof).read_text()
+
+
+def test_verdict_says_what_nobody_ran() -> None:
     verified = {m for m in METHODS if not any("not verified" in n for n in judge(m, "V1", 3).notes)}
-    assert verified == {"ngram", "draft_model", "eagle", "eagle3"}
+    assert {"ngram", "draft_model", "eagle", "eagle3", "mtp", "dflash", "medusa", "suffix"} <= verified
     assert all(any("not verified" in n for n in judge(m, "V2", 3).notes) for m in METHODS)
+
+
+def test_operator_judges_by_the_series_it_runs_and_others_are_off() -> None:
+    """The series of the options table is that of the default image."""
+    assert compat.series_of(VLLM_VERSION) == SERIES
+    assert SERIES in compat.SUPPORTED
+    assert set(compat.SUPPORTED) <= set(ROWS)
+    assert set(CHANGES) == set(ROWS) - set(compat.SUPPORTED)
+
+
+def test_series_decides() -> None:
+    assert judge("medusa", "V1", 3, series="0.32").allowed == MAXIMUM
+    assert "0.33 has no method medusa" in judge("medusa", "V1", 3, series="0.33").reasons[3]
+    unknown = judge("eagle", "V1", 3, series="0.99")
+    assert (unknown.allowed, unknown.reasons[0]) == (NONE, "nothing is known of vLLM 0.99; known: 0.32, 0.33")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "moe", "refused"),
+    [((1, 1), True, False), ((1, 2), False, False), ((1, 2), True, True), ((2, 1), False, True), ((2, 2), True, True)],
+)
+def test_topology(sizes: tuple[int, int], moe: bool, refused: bool) -> None:
+    assert (topology.refusal(*sizes, mixture_of_experts=moe) is not None) == refused
+
+
+@pytest.mark.parametrize(
+    ("option", "kind"),
+    [("--pipeline-parallel-size", topology.PIPELINE_PARALLEL), ("--data-parallel-size", topology.MOE_DATA_PARALLEL)],
+)
+def test_admission_refuses_what_the_engine_would(option: str, kind: Topology) -> None:
+    assert kind.reason.rpartition(": ")[2] in OWNED_OPTIONS[option]
+    assert option in kind.admission
 
 
 def test_prepared_tokens_are_the_default_as_far_as_allowed() -> None:

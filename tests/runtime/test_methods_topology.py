@@ -1,0 +1,59 @@
+"""Engines whose K must not change: refused at start, in the real engine, with the reason where people look for it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dsd_runtime.topology import MOE_DATA_PARALLEL, PIPELINE_PARALLEL, Topology
+from tests.runtime.conftest import COMMON, NGRAM, wire
+from tests.runtime.server import API_KEY, Server
+
+pytestmark = pytest.mark.engine
+
+SECRET = "sesame"
+CASES = [
+    pytest.param(("experts", "--data-parallel-size", MOE_DATA_PARALLEL), id="moe-data-parallel"),
+    pytest.param(("target", "--pipeline-parallel-size", PIPELINE_PARALLEL), id="pipeline", marks=pytest.mark.long),
+]
+
+
+@pytest.fixture(scope="module", params=CASES)
+def refused(
+    request: pytest.FixtureRequest, models: Path, method_models: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Server, Topology]]:
+    """A running engine of such a kind, with two ranks and a config file."""
+    target, option, topology = request.param
+    folder = tmp_path_factory.mktemp("refused")
+    (folder / "token").write_text(SECRET)
+    config = folder / "config.yaml"
+    config.write_text(json.dumps({"ranges": wire([(1, 64, 2)]), "auth": {"tokenFile": "token"}}))
+    path = models / "target" if target == "target" else method_models / target
+    arguments = [str(path), *COMMON, "--max-num-seqs", "4", "--dsd-config", str(config), option, "2"]
+    arguments += ["--api-key", API_KEY, "--speculative-config", json.dumps(NGRAM)]
+    server = Server(folder, arguments, {"VLLM_CPU_OMP_THREADS_BIND": "nobind"})
+    try:
+        yield server.wait_healthy(), topology
+    finally:
+        server.stop()
+
+
+def test_status_and_log_say_why(refused: tuple[Server, Topology]) -> None:
+    server, topology = refused
+    status = server.status()
+    assert (status["mode"], status["lastError"]["message"]) == ("off", topology.reason)
+    assert topology.reason in server.log.read_text()
+
+
+def test_put_is_refused(refused: tuple[Server, Topology]) -> None:
+    server, _ = refused
+    body = {"revision": {"owner": "o", "number": 1}, "ranges": wire([(1, 64, 1)])}
+    answer = server.client.put("/dsd/v1/schedule", json=body, headers={"Authorization": f"Bearer {SECRET}"})
+    assert answer.status_code == 422
+    assert "restart" in answer.json()["detail"]
+
+
+def test_it_serves_all_the_same(refused: tuple[Server, Topology]) -> None:
+    server, _ = refused
+    assert len(server.complete("the cat sat on the mat and the cat", 16)) == 16

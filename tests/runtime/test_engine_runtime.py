@@ -27,10 +27,36 @@ for sample in (s for family in registry.collect() for s in family.samples if "so
     found["samples"].setdefault(sample.name, {})[sample.labels["source"]] = sample.value
 print(json.dumps(found))
 """
+UNDONE = """
+import json, os, time
+from pathlib import Path
+from dsd_runtime import config_file
+from dsd_runtime.engine import EngineRuntime
+from tests.runtime.examples import envelope, ranges
+
+config_file.POLL_SECONDS = 0.01
+path = Path(os.environ["DSD_CONFIG"])
+runtime = EngineRuntime(envelope(), {}, ranges((1, 16, 4)), {"model_name": "m", "engine": "0"})
+body = {"revision": {"owner": "o", "number": 7},
+        "ranges": [{"startBatchSize": 1, "endBatchSize": 8, "numSpeculativeTokens": 1}]}
+runtime.put(json.dumps(body), "change")
+path.with_suffix(".new").write_text(json.dumps(body))
+path.with_suffix(".new").replace(path)
+looked = []
+runtime._schedule_metrics.count_update = lambda source, result: looked.append(str(result))
+while "unchanged" not in looked:
+    time.sleep(0.01)
+runtime.roll_back("change")
+while looked[-1] != "applied":
+    time.sleep(0.01)
+print(json.dumps({"source": runtime.status()["schedule"]["source"], "k": runtime.choose(3), "looked": looked}))
+"""
 GOOD = "ranges: [{startBatchSize: 1, endBatchSize: 8, numSpeculativeTokens: 2}]"
 
 
-def run(folder: Path, content: str | None, *puts: dict[str, Any], **variables: str) -> dict[str, Any]:
+def run(
+    folder: Path, content: str | None, *puts: dict[str, Any], program: str = PROGRAM, **variables: str
+) -> dict[str, Any]:
     """Make it with a config file, send PUT bodies; what came of it."""
     path, metrics = folder / "config.yaml", folder / "metrics"
     metrics.mkdir(exist_ok=True)
@@ -38,8 +64,8 @@ def run(folder: Path, content: str | None, *puts: dict[str, Any], **variables: s
         path.write_text(content)
     environment = {**os.environ, "DSD_CONFIG": str(path), "PROMETHEUS_MULTIPROC_DIR": str(metrics), **variables}
     environment["PYTHONPATH"] = os.pathsep.join(["runtime", "."])
-    command = [sys.executable, "-c", PROGRAM, *map(json.dumps, puts)]
-    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    command = [sys.executable, "-c", program, *map(json.dumps, puts)]
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True, timeout=120)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -100,6 +126,12 @@ def test_schedule_counts_even_where_the_metrics_cannot_be_written(tmp_path: Path
     assert found["answers"][0]["status"]["schedule"]["revision"]["number"] == 5
     assert found["k"] == 3
     assert [fault["source"] for fault in found["status"]["faults"]] == ["metrics"]
+
+
+def test_file_that_was_seen_while_an_undone_put_was_in_force_counts(tmp_path: Path) -> None:
+    """Regression: it had the revision of that PUT, changed nothing then, and was not looked at again."""
+    found = run(tmp_path, GOOD, program=UNDONE)
+    assert found == {"source": "file", "k": 1, "looked": ["unchanged", "applied"]}
 
 
 def test_schedule_in_use_as_a_static_table(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from dsd_runtime.schedule import superset_triples, to_triples
 
 logger = logging.getLogger("vllm.dsd.plugin")
 
+FAILED: Final = "the plugin failed; see the engine's log"
+
 _registered = False
 
 
@@ -91,6 +93,10 @@ def _runtime(core: Any) -> Any:
     return recorder.runtime if recorder is not None else None
 
 
+def _off(core: Any) -> dict[str, str]:
+    return {"result": "off", "reason": resolved.refusal(core.vllm_config) or FAILED}
+
+
 def dsd_status(core: Any) -> dict[str, Any]:
     """Utility: this engine core's EngineStatus."""
     runtime = _runtime(core)
@@ -100,13 +106,13 @@ def dsd_status(core: Any) -> dict[str, Any]:
 def dsd_check(core: Any, body: str) -> dict[str, Any]:
     """Utility: whether this engine core would take the schedule of a PUT."""
     runtime = _runtime(core)
-    return dict(runtime.check(body)) if runtime is not None else {"result": "off"}
+    return dict(runtime.check(body)) if runtime is not None else _off(core)
 
 
 def dsd_put(core: Any, body: str, change: str) -> dict[str, Any]:
     """Utility: take the schedule of the PUT `change`."""
     runtime = _runtime(core)
-    return dict(runtime.put(body, change)) if runtime is not None else {"result": "off"}
+    return dict(runtime.put(body, change)) if runtime is not None else _off(core)
 
 
 def dsd_roll_back(core: Any, change: str) -> bool:
@@ -125,7 +131,7 @@ UTILITIES: Final[Mapping[str, Callable[..., Any]]] = {
 
 def off_status(reason: str | None) -> dict[str, Any]:
     """The status where hot changes are off: the versions, and why."""
-    message = reason or "the plugin failed; see the engine's log"
+    message = reason or FAILED
     return EngineStatus(
         mode="off",
         versions=Versions(runtime=__version__, vllm=compat.gate().vllm_version),

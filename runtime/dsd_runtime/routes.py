@@ -149,7 +149,8 @@ def refuse_if_any(answers: Sequence[dict[str, Any]]) -> None:
         for answer in answers:
             if answer["result"] == result:
                 problems = [FieldProblem(**p) for p in answer.get("problems", ())]
-                detail = "; ".join(p.message for p in problems) or "only a restart changes this schedule; see status"
+                restart = f"the schedule changes only with a restart: {answer.get('reason')}"
+                detail = "; ".join(p.message for p in problems) or restart
                 raise RequestProblemError(status, detail, problems)
 
 

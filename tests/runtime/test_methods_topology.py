@@ -47,11 +47,11 @@ def test_status_and_log_say_why(refused: tuple[Server, Topology]) -> None:
 
 
 def test_put_is_refused(refused: tuple[Server, Topology]) -> None:
-    server, _ = refused
+    server, topology = refused
     body = {"revision": {"owner": "o", "number": 1}, "ranges": wire([(1, 64, 1)])}
     answer = server.client.put("/dsd/v1/schedule", json=body, headers={"Authorization": f"Bearer {SECRET}"})
     assert answer.status_code == 422
-    assert "restart" in answer.json()["detail"]
+    assert answer.json()["detail"] == f"the schedule changes only with a restart: {topology.reason}"
 
 
 def test_it_serves_all_the_same(refused: tuple[Server, Topology]) -> None:

@@ -116,10 +116,13 @@ def test_show_as_a_table() -> None:
     assert "smoothing: off" in lines
 
 
-def test_show_says_the_last_error() -> None:
-    error = {"source": "file", "message": "no good", "time": "2026-01-01T00:00:00Z"}
-    with answering(200, status(lastError=error)) as url:
-        assert "last error (file, 2026-01-01T00:00:00Z): no good" in dsd("schedule", "show", "--url", url).output
+def test_show_says_what_is_wrong() -> None:
+    time = "2026-01-01T00:00:00Z"
+    error = {"source": "http", "message": "no good", "time": time}
+    fault = {"source": "file", "message": "gone", "since": time}
+    with answering(200, status(lastError=error, faults=[fault])) as url:
+        lines = dsd("schedule", "show", "--url", url).output.splitlines()
+    assert lines[-2:] == [f"wrong since {time} (file): gone", f"last error (http, {time}): no good"]
 
 
 def test_show_for_programs_is_the_status_itself() -> None:

@@ -292,3 +292,72 @@ def test_errors_are_one_line_and_no_traceback() -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("dsd-serve: config file")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "speculative", "text"),
+    [
+        (None, SPECULATIVE, "config file s.yaml: cannot be read: No such file or directory"),
+        ("", SPECULATIVE, "config file s.yaml: must be a mapping with the keys ranges, "),
+        (
+            "ranges:\n- {startBatchSize: 1\n",
+            SPECULATIVE,
+            "config file s.yaml: not valid YAML: line 3, column 1: expected",
+        ),
+        (SCHEDULE.replace("endBatch", "endbatch"), SPECULATIVE, "there is no such key; did you mean endBatchSize?"),
+        (SCHEDULE, SPECULATIVE.replace("3", "2"), "K=3 is above the maximum of 2 that the engine was started with"),
+        (SCHEDULE, SPECULATIVE.replace("ngram", "eagel"), "vLLM 0.32.0 has no method 'eagel'; did you mean eagle?"),
+        (SCHEDULE, "{'method': 'ngram'}", "--speculative-config is not valid JSON"),
+    ],
+)
+def test_friendly_errors(content: str | None, speculative: str, text: str, tmp_path: Path) -> None:
+    """One line, before vLLM is imported, with what to do in it."""
+    path = tmp_path / "s.yaml"
+    if content is not None:
+        path.write_text(content)
+    done = command("m", "--dsd-config", str(path), "--speculative-config", speculative)
+    said = done.stderr.replace(str(path), "s.yaml")
+    assert (done.returncode, said.count("\n"), text in said) == (2, 1, True), said
+
+
+def test_config_file_that_is_a_folder(tmp_path: Path) -> None:
+    done = command("m", "--dsd-config", str(tmp_path))
+    assert done.returncode == 2
+    assert f"config file {tmp_path}: is not a regular file" in done.stderr
+
+
+def test_missing_vllm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As where Python finds no distribution of that name."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import importlib.metadata as m\n"
+        "real = m.version\n"
+        "def version(name):\n"
+        "    if name == 'vllm':\n"
+        "        raise m.PackageNotFoundError(name)\n"
+        "    return real(name)\n"
+        "m.version = version\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    done = command("m")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "dsd-serve: vLLM is not installed; `pip install dsd-runtime[vllm]` brings it\n",
+    )
+
+
+def test_vllm_that_cannot_take_a_schedule(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, schedule: str) -> None:
+    """An old one, by its version and its sources."""
+    metadata = tmp_path / "vllm-0.9.1.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: vllm\nVersion: 0.9.1\n")
+    source = tmp_path / "vllm" / "config" / "speculative.py"
+    source.parent.mkdir(parents=True)
+    (tmp_path / "vllm" / "__init__.py").touch()
+    source.write_text("class SpeculativeConfig:\n    method: str\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    done = command("m", "--dsd-config", schedule, "--speculative-config", SPECULATIVE)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "dsd-serve: vLLM 0.9.1 cannot take a schedule at all (it has no num_speculative_tokens_per_batch_size); vLLM "
+        "0.32.x is needed: pip install --upgrade 'dsd-runtime[vllm]'\n"
+    )

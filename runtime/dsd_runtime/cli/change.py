@@ -103,7 +103,7 @@ def set_schedule(
     auth.tokenFile.
     """
     asked = _asked(schedule, file, smoothing)
-    token = "" if dry_run else _token(token_file)
+    token = b"" if dry_run else _token(token_file)
     server = Server(url, ca_file, insecure, unix_socket, timeout)
     before = _changeable(server.status())
     change = Change(before, _completed(asked, smoothing, before["schedule"]))
@@ -138,19 +138,17 @@ def _completed(asked: Wanted | None, smoothing: str | None, now: Mapping[str, An
     return Wanted(ranges, describe.smoothing_of(now))
 
 
-def _token(file: Path | None) -> str:
-    if file is not None:
-        try:
-            token = file.read_text().strip()
-        except (OSError, UnicodeError) as error:
-            raise InputError(f"--token-file {file}: {error}") from error
-    else:
-        token = os.environ.get(TOKEN_ENV, "").strip()
+def _token(file: Path | None) -> bytes:
+    try:
+        content = file.read_bytes() if file is not None else os.fsencode(os.environ.get(TOKEN_ENV, ""))
+    except OSError as error:
+        raise InputError(f"--token-file {file}: {error.strerror}") from error
+    token = content.strip()
     if not token:
         where = f"{file} is empty" if file is not None else f"give it with --token-file FILE, or in {TOKEN_ENV}"
         raise InputError(f"a token is needed to change a schedule: {where}")
-    if not (token.isascii() and token.isprintable()) or " " in token:
-        raise InputError("the token must be one word of ASCII characters")
+    if len(token.split()) > 1 or any(byte < 32 for byte in token):
+        raise InputError("the token must be one word, in one line")
     return token
 
 

@@ -110,10 +110,12 @@ def _numbers(values: Sequence[int]) -> str:
     return ", ".join(map(str, values)) or "none"
 
 
-def error_line(status: Mapping[str, Any]) -> str | None:
-    """The last error in one line."""
-    error = status.get("lastError")
-    return f"last error ({error['source']}, {error['time']}): {error['message']}" if error else None
+def problem_lines(status: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong now, and what was refused last."""
+    for fault in status.get("faults", ()):
+        yield f"wrong since {fault['since']} ({fault['source']}): {fault['message']}"
+    if error := status.get("lastError"):
+        yield f"last error ({error['source']}, {error['time']}): {error['message']}"
 
 
 def change_rows(before: Ranges, after: Ranges) -> Iterator[tuple[str, str, str]]:

@@ -38,9 +38,9 @@ class Server:
         """The status document; raises an error of `errors`."""
         return self._answer(self._send("GET", STATUS_PATH))
 
-    def put(self, body: SchedulePut, token: str) -> dict[str, Any]:
+    def put(self, body: SchedulePut, token: bytes) -> dict[str, Any]:
         """Set a schedule; answers with the status after it. Raises an error of `errors`."""
-        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        headers = {b"Authorization": b"Bearer " + token, b"Content-Type": b"application/json"}
         content = body.model_dump_json(by_alias=True, exclude_none=True)
         return self._answer(self._send("PUT", SCHEDULE_PATH, content=content, headers=headers))
 

@@ -54,8 +54,7 @@ def _parts(status: dict[str, Any], url: str) -> list[Any]:
         *describe.envelope_lines(status),
         f"smoothing: {describe.smoothing_text(describe.smoothing_of(schedule))}",
     ]
-    if error := describe.error_line(status):
-        lines.append(error)
+    lines += describe.problem_lines(status)
     rows = describe.schedule_rows(describe.ranges_of(schedule), describe.in_use(status))
     return [
         f"{url}: schedule {schedule['hash']} from {source}, {describe.revision_text(schedule)}",

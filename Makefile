@@ -36,7 +36,7 @@ demo-down: venv ## Remove what the demo made, the local cluster included
 test: lint check-generated test-unit test-engine test-integration test-e2e ## Every check there is, the quick ones first
 
 ##@ Develop
-.PHONY: venv lint test-unit test-engine test-integration test-e2e test-long bench-hotswap
+.PHONY: venv lint test-unit test-engine test-integration test-e2e test-long bench-hotswap bench-hover bench-overhead
 venv: ## Make or refresh the virtualenv
 	@$(CHECK_PYTHON)
 	@$(PYTHON) -m tools.venv
@@ -63,6 +63,14 @@ test-long: venv ## Campaigns at full size, half an hour and more; not part of `m
 
 bench-hotswap: venv ## Measure how fast a schedule reaches every pod; writes bench/results/hotswap.json
 	@$(RUN) $(PY) -m tools.with_node $(PY) -m bench.hotswap
+	@$(RUN) $(PY) -m bench.report
+
+bench-overhead: venv ## Measure what counting the steps costs an engine; writes bench/results/overhead.json
+	@$(RUN) $(PY) -m bench.overhead
+	@$(RUN) $(PY) -m bench.report
+
+bench-hover: venv ## Measure how often K changes at a boundary, smoothed or not; writes bench/results/hover.json
+	@$(RUN) $(PY) -m bench.hover
 	@$(RUN) $(PY) -m bench.report
 
 ##@ Local cluster (DSD_KUBECONFIG names another one to use instead)

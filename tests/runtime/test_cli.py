@@ -116,6 +116,19 @@ def test_show_as_a_table() -> None:
     assert "smoothing: off" in lines
 
 
+def test_the_example_of_the_page() -> None:
+    """docs/how-to/plain-vllm.md shows what the command prints."""
+    in_use = ranges((1, 8, 3), (9, 256, 0))
+    schedule = ScheduleState(hash=schedule_hash(in_use), source="file", ranges=in_use).dump()
+    core = {"engine": 0, "schedule": schedule, "numSpeculativeTokens": 3, "steps": 52}
+    allowed = {"preparedTokens": [0, 1, 2, 3], "allowedTokens": [0, 1, 2, 3], "numSpeculativeTokens": 3}
+    envelope = status()["envelope"] | allowed | {"maxNumSeqs": 256}
+    page = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "plain-vllm.md").read_text()
+    with answering(200, status(schedule=schedule, engines=[core], envelope=envelope)) as url:
+        printed = dsd("schedule", "show", "--url", url).output.replace(url, "http://localhost:8000")
+    assert "\n".join(f"    {line.rstrip()}".rstrip() for line in printed.splitlines()) in page
+
+
 def test_show_says_what_is_wrong() -> None:
     time = "2026-01-01T00:00:00Z"
     error = {"source": "http", "message": "no good", "time": time}

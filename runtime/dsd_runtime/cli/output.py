@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 import yaml
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -38,7 +37,7 @@ def print_data(data: Any, output: Output) -> None:
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], changed: Iterable[bool] = ()) -> Table:
     """A table without frames; rows marked in `changed` are bold."""
-    made = Table(*headings, box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    made = Table(*headings, box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
     marks = list(changed)
     for i, row in enumerate(rows):
         bold = i < len(marks) and marks[i]

@@ -6,6 +6,7 @@ in `EngineCore.step_with_batch_queue`, and what the recorder counts is compared 
 
 import random
 from collections import deque
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,27 @@ class Guesser:
         return ModelRunnerOutput(names, {name: i for i, name in enumerate(names)}, sampled)
 
 
+class Device:
+    """A clock, and an accelerator that runs one batch after the other while the host goes on.
+
+    All times are multiples of 1/1024 s, which floats hold exactly.
+    """
+
+    def __init__(self) -> None:
+        self.now = self.free = 0.0
+
+    def __call__(self) -> float:
+        """The host's time."""
+        return self.now
+
+    def launch(self, output: Any) -> tuple[float, float]:
+        """Queue a batch; when it is ready, and how long it computes. An empty one takes no time."""
+        batch = len(output.num_scheduled_tokens)
+        cost = (4 + batch + output.num_spec_tokens_to_schedule * batch) / 1024 if batch else 0.0
+        self.free = max(self.now, self.free) + cost
+        return self.free, cost
+
+
 class Totals:
     """Sums of what vLLM says of the steps."""
 
@@ -164,3 +186,83 @@ def test_totals_equal_those_of_vllm(
         assert all(s.draft_tokens <= s.verified * s.batch_size for s in runtime.seen)
     else:
         assert totals.resumed > 0
+
+
+@dataclass
+class Interval:
+    """From the end of one step, or the beginning, to the end of the next."""
+
+    seconds: float
+    cost: float
+    latency: float
+    batch: int
+    queued: bool
+    """The batch before it was still computing when this one was scheduled."""
+
+    gap: bool
+    """There was idle time or a pause in it."""
+
+
+def play_timed(scheduler: Any, seed: int) -> list[Interval]:
+    """Serve 30 requests with two batches in flight, with waits for the next request and pauses; K changes at times."""
+    from vllm.v1.core.sched.interface import PauseState
+
+    chance, model, device = random.Random(seed), Guesser(seed), Device()
+    scheduler.dsd.clock = device
+    waiting = [request(number, chance.randint(5, 60)) for number in range(30)]
+    flying: deque[Any] = deque()
+    found: list[Interval] = []
+    ended, gap = 0.0, True
+    while waiting or scheduler.has_requests() or flying:
+        if waiting and (chance.random() < 0.03 or not (scheduler.has_unfinished_requests() or flying)):
+            scheduler.add_request(waiting.pop())
+        if chance.random() < 0.1:
+            scheduler.dsd.runtime.table = chance.choice(TABLES)
+        if chance.random() < 0.02:
+            scheduler.set_pause_state(PauseState.PAUSED_ALL)
+            device.now += 1
+            scheduler.set_pause_state(PauseState.UNPAUSED)
+            gap = True
+        if scheduler.has_requests():
+            at, queued = device.now, device.free > device.now
+            output = scheduler.schedule()
+            flying.appendleft((output, model.run(output, scheduler.requests), at, queued, *device.launch(output)))
+            if len(flying) < 2 and (output.num_scheduled_tokens or scheduler.has_requests()):
+                continue
+        output, answer, at, queued, ready, cost = flying.pop()
+        device.now = max(device.now, ready)
+        scheduler.update_from_output(output, answer)
+        batch = len(output.num_scheduled_tokens)
+        found.append(Interval(device.now - ended, cost, device.now - at, batch, queued, gap))
+        ended, gap = device.now, not scheduler.has_unfinished_requests()
+        if gap and not flying:
+            device.now += chance.randint(1, 3)
+    assert sum(one.seconds for one in found) == ended, "the intervals are all the time there was"
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_price_of_a_step_is_its_throughput_time(models: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """With the next batch queued before this one ends, a step costs what it adds: the time from end to end, not the
+    time from its scheduling to its end, which is nearly two steps. Every second is priced once or not at all."""
+    runtime = Runtime(TABLES[0])
+    monkeypatch.setattr(DsdSchedulerMixin, "_make_recorder", lambda _: StepRecorder(runtime))  # type: ignore[arg-type]
+    scheduler = scheduler_for(configured(models / "target"), 1000)
+    intervals = play_timed(scheduler, seed)
+    steps = [one for one in intervals if one.batch]
+    assert [one.batch for one in steps] == [seen.batch_size for seen in runtime.seen]
+    pairs = list(zip(steps, runtime.seen, strict=True))
+    for one, seen in pairs:
+        assert seen.seconds in (None, one.seconds), "a step costs the time from end to end or has no price"
+        if one.gap:
+            assert seen.seconds is None, "waiting and pauses have no price"
+    priced = [(one, seen.seconds) for one, seen in pairs if seen.seconds is not None]
+    unpriced = sum(one.seconds for one in intervals) - sum(seconds for _, seconds in priced)
+    assert unpriced == sum(one.seconds for one, seen in pairs if seen.seconds is None) + sum(
+        one.seconds for one in intervals if not one.batch
+    )
+    queued = [(one, seconds) for one, seconds in priced if one.queued]
+    assert len(queued) > 50
+    assert all(seconds == one.cost for one, seconds in queued), "what the accelerator computed for it, and nothing else"
+    assert sum(one.latency for one, _ in queued) > 1.5 * sum(seconds for _, seconds in queued)
+    assert sum(one.gap for one in steps) > 5

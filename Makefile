@@ -65,6 +65,10 @@ bench-hotswap: venv ## Measure how fast a schedule reaches every pod; writes ben
 	@$(RUN) $(PY) -m tools.with_node $(PY) -m bench.hotswap
 	@$(RUN) $(PY) -m bench.report
 
+.PHONY: bench-runtime
+bench-runtime: venv ## Measure what the runtime gains and costs (PART=sweep, rollout or swapcost: one part); a quiet machine
+	@$(RUN) $(PY) -m bench.runtime $(PART) || failed=$$?; $(RUN) $(PY) -m bench.report; exit $${failed:-0}
+
 bench-overhead: venv ## Measure what counting the steps costs an engine; writes bench/results/overhead.json
 	@$(RUN) $(PY) -m bench.overhead
 	@$(RUN) $(PY) -m bench.report

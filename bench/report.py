@@ -1,4 +1,5 @@
-"""Makes docs/benchmarks.md of the result files: `python -m bench.report` (`--check`: only say if it is current)."""
+"""Makes docs/benchmarks.md and its pictures of the result files: `python -m bench.report` (`--check`: only say if they
+are current). Any file in bench/results gets a section; `tables` and `plots` make what is in it."""
 
 import argparse
 import sys
@@ -6,9 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from bench.plots import PLOTS, svg
 from bench.results import REPOSITORY, RESULTS, Result, read
+from bench.tables import tables
 
 PAGE: Final = REPOSITORY / "docs" / "benchmarks.md"
+PICTURES: Final = REPOSITORY / "docs" / "benchmarks"
 
 _HEAD: Final = """# Benchmarks
 
@@ -23,7 +27,7 @@ def page(results: dict[str, Result]) -> str:
 
 
 def section(name: str, result: Result) -> str:
-    """One benchmark: method, environment, required numbers, spreads."""
+    """One benchmark: method, environment, required numbers, picture, tables."""
     env = result.environment
     software = ", ".join(f"{what} {version}" for what, version in sorted(env.versions.items()))
     return "\n".join(
@@ -33,9 +37,14 @@ def section(name: str, result: Result) -> str:
             f"{env.cores} cores of {env.cpu}, {env.memory:g} GiB; {software}; {env.date}.\n",
             *_required(result),
             "",
-            *_spreads(result),
+            *_picture(name),
+            *tables(result.data),
         ]
     )
+
+
+def _picture(name: str) -> list[str]:
+    return [f"![{name}](benchmarks/{name}.svg)\n"] if name in PLOTS else []
 
 
 def _required(result: Result) -> list[str]:
@@ -46,39 +55,41 @@ def _required(result: Result) -> list[str]:
     return ["| Required | Measured | Bound | Met |", "|---|---|---|---|", *rows]
 
 
-def _spreads(result: Result) -> list[str]:
-    rows = [
-        f"| {row['condition']} | {row['changes']} | "
-        + " | ".join(f"{value:.3f}" for value in row["seconds"].values())
-        + " |"
-        for row in result.data
-        if "seconds" in row
-    ]
-    head = ["| Seconds | changes | minimum | median | 95th percentile | maximum |", "|---|---|---|---|---|---|"]
-    return [*head, *rows, ""] if rows else []
+def stored() -> dict[str, Result]:
+    """Every result there is, by name."""
+    return {path.stem: read(path.stem) for path in sorted(RESULTS.glob("*.json"))}
 
 
 def current() -> str:
     """The page that the result files give."""
-    return page({path.stem: read(path.stem) for path in RESULTS.glob("*.json")})
+    return page(stored())
+
+
+def files() -> dict[Path, str]:
+    """Page and pictures that the result files give."""
+    results = stored()
+    pictures = {PICTURES / f"{name}.svg": svg(name, result) for name, result in results.items() if name in PLOTS}
+    return {PAGE: page(results), **pictures}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the page, or check it; 1 when it is out of date."""
+    """Write page and pictures, or check them; 1 when one is out of date."""
     parser = argparse.ArgumentParser(prog="python -m bench.report", description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the page is out of date")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when something is out of date")
     options = parser.parse_args(arguments)
-    if not options.check:
-        PAGE.write_text(current())
-        return 0
-    return _check(PAGE)
+    if options.check:
+        return _check(files())
+    PICTURES.mkdir(exist_ok=True)
+    for path, text in files().items():
+        path.write_text(text)
+    return 0
 
 
-def _check(path: Path) -> int:
-    if path.exists() and path.read_text() == current():
-        return 0
-    print(f"{path} is out of date: run `python -m bench.report`", file=sys.stderr)
-    return 1
+def _check(wanted: dict[Path, str]) -> int:
+    outdated = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
+    for path in outdated:
+        print(f"{path} is out of date: run `python -m bench.report`", file=sys.stderr)
+    return 1 if outdated else 0
 
 
 if __name__ == "__main__":

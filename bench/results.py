@@ -83,6 +83,11 @@ def spread(values: Sequence[float]) -> dict[str, float]:
     return {"min": min(values), "p50": median(values), "p95": p95, "max": max(values)}
 
 
+def extent(values: Sequence[float]) -> dict[str, float]:
+    """Minimum, median and maximum: the spread of a few repeats."""
+    return {"min": min(values), "median": median(values), "max": max(values)}
+
+
 def environment(versions: Mapping[str, str]) -> Environment:
     """This machine now; `versions` names the software that was measured."""
     return Environment(
@@ -111,9 +116,9 @@ def path_of(name: str) -> Path:
     return RESULTS / f"{name}.json"
 
 
-def write(name: str, result: Result) -> Path:
+def write(name: str, result: Result, folder: Path = RESULTS) -> Path:
     """Write the file of benchmark `name`; returns its path."""
-    path = path_of(name)
+    path = folder / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(result.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
     return path

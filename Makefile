@@ -103,6 +103,7 @@ crds: venv ## Write the CRD from the models, and the chart's copy of it
 docs: venv ## Write the tables of the documentation, and that of vLLM's options
 	@$(RUN) $(PY) -m tools.generate_fields
 	@$(RUN) $(PY) -m tools.generate_methods
+	@$(RUN) $(PY) -m tools.generate_metrics
 	@$(RUN) $(PY) -m tools.generate_option_table
 	@$(RUN) $(PY) -m bench.report
 
@@ -111,6 +112,7 @@ check-generated: venv ## Fail where a generated file is out of date
 	@$(RUN) $(PY) -m tools.chart --check
 	@$(RUN) $(PY) -m tools.generate_fields --check
 	@$(RUN) $(PY) -m tools.generate_methods --check
+	@$(RUN) $(PY) -m tools.generate_metrics --check
 	@$(RUN) $(PY) -m tools.generate_option_table --check
 
 lock: venv ## Write the dependency locks anew, keeping versions that still fit (rm requirements/dev.txt: newest)

@@ -253,7 +253,7 @@ class DsdEndpoints:
 
     def attach_router(self, app: Any) -> None:
         """Add the two routes."""
-        from starlette.requests import Request
+        from starlette.requests import ClientDisconnect, Request
 
         async def get_status(_: Request) -> Any:
             try:
@@ -267,6 +267,8 @@ class DsdEndpoints:
                 return response(200, await self._engines.put(parse_put(await read_body(request))))
             except RequestProblemError as problem:
                 return problem_response(problem)
+            except ClientDisconnect:  # nobody reads this; without it the log had a traceback
+                return problem_response(RequestProblemError(400, "the connection ended before the body did"))
 
         app.add_api_route(STATUS_PATH, get_status, methods=["GET"], summary="Schedule and envelope of this engine")
         app.add_api_route(SCHEDULE_PATH, put_schedule, methods=["PUT"], summary="Change the schedule while it runs")

@@ -4,7 +4,6 @@ Made by the scheduler mixin (`scheduler`) when vLLM constructs its scheduler, he
 here takes and returns plain data, because utilities travel between processes.
 """
 
-import contextlib
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -40,7 +39,6 @@ class EngineRuntime:
         self._chosen = envelope.num_speculative_tokens
         self._latest: StepOutcome | None = None
         self._error: ErrorState | None = None
-        self._unshown = False
         self._step_metrics = StepMetrics(labels, envelope.max_num_seqs, envelope.num_speculative_tokens)
         self._schedule_metrics = ScheduleMetrics(labels)
         self._faults = Faults(labels)
@@ -99,8 +97,6 @@ class EngineRuntime:
 
     def status(self) -> dict[str, Any]:
         """This engine core's view, as a one-engine EngineStatus."""
-        if self._unshown:
-            self._show(self.state.current)
         schedule = self.state.current.describe()
         core = EngineCoreState(
             engine=self._engine, schedule=schedule, num_speculative_tokens=self._chosen, steps=self._steps
@@ -165,13 +161,7 @@ class EngineRuntime:
         logger.info(
             "schedule in use: %s (from %s, revision %s)", [r.triple() for r in shown.ranges], shown.source, number
         )
-        self._show(active)
-
-    def _show(self, active: Active) -> None:
-        self._unshown = True
-        with contextlib.suppress(OSError):  # `metric_files` has noted it; the schedule is in use all the same
-            self._schedule_metrics.show(active.describe())
-            self._unshown = False
+        self._schedule_metrics.show(shown)
 
 
 def proposal_of(body: str, change: str | None = None) -> Proposal:

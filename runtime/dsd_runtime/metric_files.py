@@ -8,6 +8,7 @@ processes of vLLM, so that vLLM's own series are covered too; `engine` shows `fa
 
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable
 from typing import Final
@@ -19,10 +20,18 @@ logger = logging.getLogger("vllm.dsd.metric_files")
 FIRST_BYTES: Final = 1 << 16
 """Size of a new file, as prometheus_client makes it."""
 
-RETRY_SECONDS: Final = 5.0
+RETRY_SECONDS: Final = 2.0
 
 _faults: dict[str, str] = {}
+_waiting: dict[str, Callable[[], None]] = {}
 _watchers: list[Callable[[], None]] = []
+_lock = threading.Lock()
+_retrying: threading.Thread | None = None
+
+
+def fault() -> str | None:
+    """Why some series of this process are missing from /metrics, or out of date; None when none is."""
+    return next(iter(_faults.values()), None)
 
 
 def watch(changed: Callable[[], None]) -> None:
@@ -31,22 +40,52 @@ def watch(changed: Callable[[], None]) -> None:
     changed()
 
 
-def note(name: str, reason: str | None) -> None:
-    """The metrics in the file `name` cannot be written for `reason`, or can again. Logs each once."""
-    if reason is not None and name not in _faults:
-        _faults[name] = f"metrics are incomplete, {name}: {reason}"
+def begin(name: str, error: OSError, retry: Callable[[], None]) -> None:
+    """The file `name` cannot be written. Logged once; `retry` is called until it no longer raises OSError."""
+    global _retrying
+    with _lock:
+        _waiting[name] = retry
+        known = name in _faults
+        _faults.setdefault(name, f"metrics are incomplete, {name}: {error.strerror}")
+        if _retrying is None or not _retrying.is_alive():  # a fork leaves threads behind
+            _retrying = threading.Thread(target=_retry_all, name="dsd-metric-files", daemon=True)
+            _retrying.start()
+    if not known:
         logger.error("%s; the engine goes on, and shows them once there is room", _faults[name])
-    elif reason is None and _faults.pop(name, None) is not None:
-        logger.warning("%s can be written again", name)
-    else:
+        _tell()
+
+
+def _retry_all() -> None:
+    """The thread that `begin` starts; it ends when nothing waits."""
+    global _retrying
+    while True:
+        time.sleep(RETRY_SECONDS)
+        for name in list(_waiting):
+            _retry(name)
+        with _lock:
+            if not _waiting:
+                _retrying = None
+                return
+
+
+def _retry(name: str) -> None:
+    # Taken out first: a write that fails while this one succeeds puts it in again.
+    again = _waiting.pop(name)
+    try:
+        again()
+    except OSError:
+        _waiting.setdefault(name, again)
         return
+    with _lock:
+        ended = name not in _waiting and _faults.pop(name, None) is not None
+    if ended:
+        logger.warning("%s can be written again", name)
+        _tell()
+
+
+def _tell() -> None:
     for changed in _watchers:
         changed()
-
-
-def fault() -> str | None:
-    """Why some series of this process are missing from /metrics; None when none is."""
-    return next(iter(_faults.values()), None)
 
 
 def install() -> None:
@@ -79,10 +118,7 @@ class AllocatedFile(mmap_dict.MmapedDict):
 
 
 class EnduringFile:
-    """What prometheus_client's values write to: an `AllocatedFile`, and memory for what it has no room for.
-
-    Not thread-safe: prometheus_client calls it under a lock of its own.
-    """
+    """What prometheus_client's values write to: an `AllocatedFile`, and memory for what it has no room for."""
 
     def __init__(self, filename: str, size: int = FIRST_BYTES) -> None:
         """Open or make it, with room for `size` bytes from the start; raises nothing."""
@@ -90,53 +126,49 @@ class EnduringFile:
         self._size = size
         self._file: AllocatedFile | None = None
         self._aside: dict[str, tuple[float, float]] = {}
-        self._tried = 0.0
+        self._lock = threading.Lock()  # against the thread that tries again
         try:
             self._file = AllocatedFile(filename, size)
         except OSError as error:
-            self._report(error)
+            begin(filename, error, self._retry)
 
     def read_value(self, key: str) -> tuple[float, float]:
         """Value and time of a series, which begins to exist with it."""
-        if key in self._aside or self._file is None:
-            return self._aside.setdefault(key, (0.0, 0.0))
-        try:
-            found: tuple[float, float] = self._file.read_value(key)  # type: ignore[no-untyped-call]
-        except OSError as error:
-            self._report(error)
-            return self._aside.setdefault(key, (0.0, 0.0))
+        with self._lock:
+            if self._file is None or key in self._aside:
+                return self._aside.setdefault(key, (0.0, 0.0))
+            try:
+                found: tuple[float, float] = self._file.read_value(key)  # type: ignore[no-untyped-call]
+            except OSError as error:
+                found, fault = self._aside.setdefault(key, (0.0, 0.0)), error
+            else:
+                return found
+        begin(self._name, fault, self._retry)
         return found
 
     def write_value(self, key: str, value: float, timestamp: float) -> None:
         """Set a series; never raises OSError."""
-        if self._file is None or key in self._aside:
-            self._aside[key] = (value, timestamp)
-            self._retry()
-            return
-        try:
-            self._file.write_value(key, value, timestamp)  # type: ignore[no-untyped-call]
-        except OSError as error:
-            self._aside[key] = (value, timestamp)
-            self._report(error)
+        with self._lock:
+            if self._file is None or key in self._aside:
+                self._aside[key] = (value, timestamp)
+                return
+            try:
+                self._file.write_value(key, value, timestamp)  # type: ignore[no-untyped-call]
+            except OSError as error:
+                self._aside[key], fault = (value, timestamp), error
+            else:
+                return
+        begin(self._name, fault, self._retry)
 
     def close(self) -> None:
         """Give the file back."""
-        if self._file is not None:
-            self._file.close()  # type: ignore[no-untyped-call]
+        with self._lock:
+            if self._file is not None:
+                self._file.close()  # type: ignore[no-untyped-call]
 
     def _retry(self) -> None:
-        if time.monotonic() - self._tried < RETRY_SECONDS:
-            return
-        self._tried = time.monotonic()
-        try:
+        with self._lock:
             self._file = self._file or AllocatedFile(self._name, self._size)
             for key in list(self._aside):
                 self._file.write_value(key, *self._aside[key])  # type: ignore[no-untyped-call]
                 del self._aside[key]
-        except OSError:
-            return
-        note(self._name, None)
-
-    def _report(self, error: OSError) -> None:
-        self._tried = time.monotonic()
-        note(self._name, error.strerror)

@@ -8,9 +8,11 @@ replaced whole. The API server merges the files into /metrics. Used by `metrics`
 import logging
 import math
 import os
+import threading
 import time
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -23,6 +25,10 @@ FILE_BYTES: Final = 1 << 18
 """Taken from the file system at once (`metric_files`), so that what fills the disk later does not matter."""
 
 GAUGE_BYTES: Final = 1 << 16
+
+Gauges = Sequence[tuple[Family, Mapping[str, str], float]]
+_latest: dict[Path, Gauges] = {}
+_replacing = threading.Lock()
 
 
 class Slot:
@@ -102,10 +108,11 @@ def open_values(name: str) -> Any:
     return EnduringFile(str(Path(folder) / name), FILE_BYTES)
 
 
-def replace_gauges(name: str, series: Sequence[tuple[Family, Mapping[str, str], float]]) -> None:
-    """Replace the named gauge file whole, so that series vanish that are not in `series`. Raises OSError.
+def replace_gauges(name: str, series: Gauges) -> None:
+    """Replace the named gauge file whole, so that series vanish that are not in `series`.
 
-    Without the directory there is nowhere to show them, and nothing is done.
+    While it cannot be written the old ones stay, and a fault is noted (`metric_files`). Without the directory there is
+    nowhere to show them, and nothing is done.
     """
     folder = os.environ.get(MULTIPROC_DIR)
     if not folder:
@@ -114,25 +121,31 @@ def replace_gauges(name: str, series: Sequence[tuple[Family, Mapping[str, str], 
 
     path = Path(folder) / f"gauge_mostrecent_{name}.db"
     try:
-        _write_gauges(path, series)
+        with _replacing:
+            _latest[path] = series
+            _write_gauges(path, series)
     except OSError as error:
-        metric_files.note(str(path), error.strerror)
-        raise
-    metric_files.note(str(path), None)
+        metric_files.begin(str(path), error, partial(_replace_again, path))
 
 
-def _write_gauges(path: Path, series: Sequence[tuple[Family, Mapping[str, str], float]]) -> None:
+def _replace_again(path: Path) -> None:
+    """By the newest series there are: those that failed may be old by now."""
+    with _replacing:
+        _write_gauges(path, _latest[path])
+
+
+def _write_gauges(path: Path, series: Gauges) -> None:
     from prometheus_client.mmap_dict import mmap_key
 
     from dsd_runtime.metric_files import AllocatedFile
 
-    partial = path.with_suffix(f".{os.getpid()}.partial")
-    partial.unlink(missing_ok=True)
-    values: Any = AllocatedFile(str(partial), GAUGE_BYTES)
+    unfinished = path.with_suffix(f".{os.getpid()}.partial")
+    unfinished.unlink(missing_ok=True)
+    values: Any = AllocatedFile(str(unfinished), GAUGE_BYTES)
     now = time.time()
     for family, labels, value in series:
         values.write_value(
             mmap_key(family.name, family.name, list(labels), list(labels.values()), family.text), value, now
         )
     values.close()
-    partial.replace(path)
+    unfinished.replace(path)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 PROGRAM = """
-import json, os, shutil, sys
+import json, os, shutil, sys, time
 from prometheus_client import CollectorRegistry, multiprocess
 from dsd_runtime.engine import EngineRuntime
 from tests.runtime.examples import envelope, ranges
@@ -19,6 +19,8 @@ runtime = EngineRuntime(envelope(), {}, ranges((1, 16, 4)), {"model_name": "m", 
 if os.environ.get("LOSE_METRICS"):
     shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"])
 answers = [runtime.put(body, str(n)) for n, body in enumerate(sys.argv[1:])]
+while os.environ.get("LOSE_METRICS") and not runtime.status()["faults"]:
+    time.sleep(0.01)
 found = {"status": runtime.status(), "answers": answers, "k": runtime.choose(3), "table": runtime.static_table()}
 registry, found["samples"] = CollectorRegistry(), {}
 if not os.environ.get("LOSE_METRICS"):

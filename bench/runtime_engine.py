@@ -270,7 +270,7 @@ def prepare(spec: EngineSpec, folder: Path) -> None:
         OMP_NUM_THREADS=str(os.cpu_count() or 1),
         VLLM_CPU_OMP_THREADS_BIND="nobind",
         VLLM_ENABLE_V1_MULTIPROCESSING="0",
-        VLLM_LOGGING_LEVEL="WARNING",
+        VLLM_LOGGING_LEVEL="INFO",
         VLLM_NO_USAGE_STATS="1",
         VLLM_PLUGINS="dsd" if spec.plugin else "",
     )

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from bench.results import extent
+from bench.results import extent, path_of, read
+from bench.runtime import PARTS
 from bench.runtime_plan import rotated
 from bench.runtime_ratios import (
     FIXED,
@@ -145,3 +146,10 @@ def test_an_edit_asks_for_a_name_that_stands_in_the_text() -> None:
         name = asked.partition("replace ")[2].partition(" by ")[0]
         assert name in text
         assert "{" not in text.replace("settings = {}", "")
+
+
+def test_what_is_stored_follows_from_its_data() -> None:
+    for name, part in PARTS.items():
+        if path_of(name).exists():
+            stored = read(name)
+            assert stored.required == part.required(stored.data), name

@@ -49,6 +49,8 @@ class World:
     def start(self) -> None:
         """Start the server, again in the same folders."""
         metrics = str(self.folder / "disk" / "metrics")
+        if (log := self.folder / "engine.log").exists():
+            log.rename(self.folder / "engine-before.log")
         self.server = Server(self.folder, self.arguments, {"PROMETHEUS_MULTIPROC_DIR": metrics})
         self.server.wait_healthy(600)
 
@@ -191,13 +193,15 @@ def test_config_file_that_breaks(world: World, break_it: Callable[[World], None]
     logged = world.server.log.read_text().count(message)
     before = world.revision()
     break_it(world)
-    wait_until("the status says so", lambda: message in world.faults().get("file", ""))
-    world.complete()
-    assert world.revision() == before
-    assert world.server.total("dsd_fault", source="file") == 1
-    assert world.server.total("dsd_schedule_updates_total", source="file", result="invalid") == invalid + 1
-    assert world.put(GOOD).status_code == (200 if break_it is ask_too_much else 403)
-    mend(world)
+    try:
+        wait_until("the status says so", lambda: message in world.faults().get("file", ""))
+        world.complete()
+        assert world.revision() == before
+        assert world.server.total("dsd_fault", source="file") == 1
+        assert world.server.total("dsd_schedule_updates_total", source="file", result="invalid") == invalid + 1
+        assert world.put(GOOD).status_code == (200 if break_it is ask_too_much else 403)
+    finally:
+        mend(world)
     wait_until("the good file counts", lambda: world.revision() == world.number and not world.faults())
     assert world.server.total("dsd_fault", source="file") == 0
     assert world.server.log.read_text().count(message) == logged + 1, "logged once, however often it was looked at"
@@ -226,7 +230,7 @@ def test_sigterm_in_the_middle_of_swaps_ends_it_as_it_ends_vllm(world: World) ->
         wait_until("it swaps while it serves", lambda: len(swaps) > 20 and len(pieces) > 20, 120)
         everything = psutil.Process(world.server.pid).children(recursive=True)
         psutil.Process(world.server.pid).send_signal(signal.SIGTERM)
-        assert world.server.wait_ended() == 0
+        assert world.server.wait_ended(180) == 0
     finally:
         ended.set()
         for worker in workers:
@@ -269,9 +273,10 @@ def test_restart_begins_with_the_file_and_counts_from_zero(world: World) -> None
 
 
 def test_engine_core_that_dies_ends_the_server(world: World) -> None:
-    """vLLM's own rule: the container ends with an error, and its restart is the test before. Keep this the last."""
+    """vLLM's own rule: the container ends, and its restart is the test before. Its exit code is 0 with one API server,
+    and 1 with several (`test_data_parallel`). Keep this the last."""
     everything = psutil.Process(world.server.pid).children(recursive=True)
     core = next(process for process in everything if process.cmdline()[0].startswith("VLLM::EngineCore"))
     core.kill()
-    assert world.server.wait_ended(120) != 0
+    assert world.server.wait_ended(300) == 0
     wait_until("all its processes have ended", lambda: not any(map(alive, everything)), 60)

@@ -19,7 +19,7 @@ class Throttle:
         self._lock = threading.Lock()
 
     def call(self, action: Callable[[], None]) -> None:
-        """Do `action`, now or soon, unless another comes before that. It must not raise: it may be in another thread."""
+        """Do `action`, now or soon, unless another comes before that; it must not raise, for it may be in a thread."""
         with self._lock:
             left = self._free_at - time.monotonic()
             if left <= 0 and self._waiting is None:

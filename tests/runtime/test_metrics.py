@@ -203,7 +203,7 @@ def test_other_engine_cores_have_files_of_their_own(folder: Path) -> None:
         metrics.observe(STEP)
         metrics.flush()
     text = generate_latest(registry(folder)).decode()
-    assert [line for line in text.splitlines() if line.startswith("dsd_steps_total")] == [
+    assert sorted(line for line in text.splitlines() if line.startswith("dsd_steps_total")) == [
         f'dsd_steps_total{{concurrency="4",engine="{engine}",k="3",model_name="m"}} 1.0' for engine in ("0", "1")
     ]
 

@@ -67,19 +67,48 @@ def check_free(arguments: Sequence[str]) -> None:
 
 
 def _check_port(host: str, port: int) -> None:
-    family = socket.AF_INET6 if _is_ipv6(host) else socket.AF_INET
     where = f"port {port}" + (f" of {host}" if host not in ("", "0.0.0.0", "::") else "")
     try:
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
-            # As vLLM does, so that connections of an earlier server that linger are no obstacle.
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((host, port))
+        number = _bind(host, port, reuse=False)
+        if number == errno.EADDRINUSE and _lingering(port):
+            number = _bind(host, port, reuse=True)
     except OverflowError as error:
         raise UsageError(f"--port {port}: there is no such port") from error
     except socket.gaierror as error:
         raise UsageError(f"--host {host}: there is no such host ({error.strerror})") from error
-    except OSError as error:
-        raise UsageError(_port_problem(error.errno or 0, where, host)) from error
+    if number:
+        raise UsageError(_port_problem(number, where, host))
+
+
+def _bind(host: str, port: int, reuse: bool) -> int:
+    """The error number of a bind; 0 where it succeeds.
+
+    vLLM binds with SO_REUSEADDR. With it a bind succeeds beside a server that has bound its port and still loads its
+    model, and only one of the two can listen in the end; without it, connections of an earlier server that linger for
+    a minute are an obstacle.
+    """
+    family = socket.AF_INET6 if _is_ipv6(host) else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(reuse))
+        try:
+            probe.bind((host, port))
+        except socket.gaierror:
+            raise
+        except OSError as error:
+            return error.errno or errno.EINVAL
+    return 0
+
+
+def _lingering(port: int) -> bool:
+    """Whether connections use `port`; a socket that is only bound is none. True where the kernel does not tell."""
+    for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
+        try:
+            lines = table.read_text().splitlines()[1:]
+        except OSError:
+            return True
+        if any(int(line.split()[1].rpartition(":")[2], 16) == port for line in lines):
+            return True
+    return False
 
 
 def _port_problem(number: int, where: str, host: str) -> str:

@@ -64,6 +64,22 @@ def test_default_port(monkeypatch: pytest.MonkeyPatch, taken: int) -> None:
         listen.check_free(["m"])
 
 
+@pytest.mark.skipif(
+    not Path("/proc/net/tcp").exists(), reason="only Linux tells bound ports from lingering connections"
+)
+def test_port_of_a_server_that_still_loads() -> None:
+    """vLLM binds its port at once and listens minutes later; a second one could bind it too, and fail at the end."""
+    with socket.socket() as loading:
+        loading.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        loading.bind(("127.0.0.1", 0))
+        port = loading.getsockname()[1]
+        with socket.socket() as second:
+            second.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            second.bind(("127.0.0.1", port))
+        with pytest.raises(UsageError, match="in use by another process"):
+            listen.check_free(["m", "--host", "127.0.0.1", "--port", str(port)])
+
+
 def test_a_closed_server_leaves_no_obstacle() -> None:
     """Connections that linger (TIME_WAIT) do not keep the port."""
     with socket.socket() as server:

@@ -31,6 +31,7 @@ _HINTS: Final[Mapping[str, str]] = {
     "speculative_num_steps": _SGLANG,
     "speculative_eagle_topk": _SGLANG,
     "speculative_num_draft_tokens": _SGLANG,
+    "speculative_config": "a key of vLLM's config file; convert what stands under it",
     "ranges": "this looks like a schedule file; convert it with --to vllm",
 }
 """Keys that vLLM refuses and people write -> what to do instead."""

@@ -188,6 +188,7 @@ def test_suffix_without_a_maximum() -> None:
         ("disable_by_batch_size", "numSpeculativeTokens 0"),
         ("target_model_config", "filled in by vLLM itself"),
         ("ranges", "schedule file"),
+        ("speculative-config", "what stands under it"),
         ("xyzzy", "knows no such key"),
     ],
 )

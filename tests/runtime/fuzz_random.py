@@ -10,10 +10,12 @@ SEED_ENV: Final = "DSD_FUZZ_SEED"
 PROGRESS_SECONDS: Final = 15.0
 
 
-def seed() -> int:
-    """The campaign's seed: DSD_FUZZ_SEED, else a new one for each run."""
+def seed(default: int | None = None) -> int:
+    """The campaign's seed: DSD_FUZZ_SEED, else the default, else a new one for each run."""
     given = os.environ.get(SEED_ENV)
-    return int(given) if given else random.SystemRandom().randrange(2**32)
+    if given:
+        return int(given)
+    return random.SystemRandom().randrange(2**32) if default is None else default
 
 
 def again(number: int) -> str:

@@ -50,7 +50,8 @@ def sweep(result: Result) -> "Figure":
         ticks = [c for w, c in cells(result.data, NONE) if w == workload]
         axes.set_xticks(ticks, [str(c) for c in ticks])
         axes.minorticks_off()
-    panels[0].legend()
+    lines, labels = panels[0].get_legend_handles_labels()
+    figure.legend(lines, labels, loc="outside lower center", ncols=4)
     return figure
 
 

@@ -218,23 +218,25 @@ def mend(world: World) -> None:
 
 
 def test_sigterm_in_the_middle_of_swaps_ends_it_as_it_ends_vllm(world: World) -> None:
-    """With requests running and PUTs in the air. Without the plugin vLLM ends with 0, too."""
+    """With requests running and PUTs in the air. vLLM kills its engine core at once, unless --shutdown-timeout is set,
+    leaves the streams without an end, and waits for their clients to go; no PUT may keep it waiting."""
     ended = threading.Event()
     swaps: list[int] = []
     pieces: list[str] = []
-    workers = [threading.Thread(target=swap_until, args=(world, ended, swaps))]
-    workers += [threading.Thread(target=stream_until, args=(world.server, ended, pieces)) for _ in range(3)]
-    for worker in workers:
+    swapper = threading.Thread(target=swap_until, args=(world, ended, swaps))
+    streams = [threading.Thread(target=stream_until, args=(world.server, ended, pieces)) for _ in range(3)]
+    for worker in (swapper, *streams):
         worker.start()
     try:
         wait_until("it swaps while it serves", lambda: len(swaps) > 20 and len(pieces) > 20, 120)
         everything = psutil.Process(world.server.pid).children(recursive=True)
         psutil.Process(world.server.pid).send_signal(signal.SIGTERM)
-        assert world.server.wait_ended(180) == 0
+        wait_until("no PUT waits for an answer", lambda: not swapper.is_alive(), 120)
     finally:
         ended.set()
-        for worker in workers:
+        for worker in (swapper, *streams):
             worker.join()
+    assert world.server.wait_ended(180) == 0
     wait_until("all its processes have ended", lambda: not any(map(alive, everything)))
 
 
@@ -248,19 +250,24 @@ def swap_until(world: World, ended: threading.Event, swaps: list[int]) -> None:
 
 
 def stream_until(server: Server, ended: threading.Event, pieces: list[str]) -> None:
-    """Stream completions until the server goes."""
+    """Stream completions until the server goes; leaves when the test is over and nothing more comes."""
     body = {"model": "tiny", "prompt": PROMPT, "max_tokens": 400, "ignore_eos": True, "stream": True}
-    while not ended.is_set():
-        try:
-            with server.client.stream("POST", "/v1/completions", json=body) as answer:
-                pieces.extend(answer.iter_lines())
-        except httpx.TransportError:
-            return
+    with httpx.Client(base_url=server.client.base_url, timeout=httpx.Timeout(120, read=5), trust_env=False) as client:
+        while not ended.is_set():
+            try:
+                with client.stream("POST", "/v1/completions", json=body) as answer:
+                    pieces.extend(answer.iter_lines())
+            except httpx.ReadTimeout:
+                continue
+            except httpx.TransportError:
+                return
 
 
 def test_restart_begins_with_the_file_and_counts_from_zero(world: World) -> None:
     """In the same folders, as a container that restarts: what an earlier life counted must not be added."""
     mend(world)
+    if world.filler is not None:
+        world.filler.unlink(missing_ok=True)
     world.start()
     schedule = world.server.status()["schedule"]
     assert (schedule["source"], schedule["revision"]["number"]) == ("file", world.number)

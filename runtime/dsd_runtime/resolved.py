@@ -35,14 +35,24 @@ def refusal(config: Any) -> str | None:
     parallel = config.parallel_config
     if config.speculative_config is None:
         return "the engine runs without speculative decoding: there is no --speculative-config"
-    sizes = parallel.pipeline_parallel_size, parallel.data_parallel_size
-    if (reason := topology.refusal(*sizes, mixture_of_experts=config.model_config.is_moe)) is not None:
+    reason = topology.refusal(
+        parallel.pipeline_parallel_size,
+        parallel.data_parallel_size,
+        mixture_of_experts=config.model_config.is_moe,
+        hybrid_on_cpu=is_hybrid_on_cpu(config),
+    )
+    if reason is not None:
         return reason
     maximum = config.speculative_config.num_speculative_tokens
     if maximum > schedule.MAX_SPECULATIVE_TOKENS:
         return f"{maximum} speculative tokens are more than a schedule can name ({schedule.MAX_SPECULATIVE_TOKENS})"
     judged = verdict(config)
     return None if judged.allowed else next(iter(judged.reasons.values()))
+
+
+def is_hybrid_on_cpu(config: Any) -> bool:
+    """Whether even a table that never changes is unsafe: vLLM pads no decode to the same number of drafts then."""
+    return bool(config.model_config.is_hybrid and config.device_config.device_type == "cpu")
 
 
 def verdict(config: Any) -> support.Verdict:

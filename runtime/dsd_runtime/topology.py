@@ -46,26 +46,31 @@ DENSE_DATA_PARALLEL: Final = Topology(
     admission="extraArgs refuse --data-parallel-size: one pod is one engine; `dsd-serve` alone may",
     proof="tests/runtime/test_data_parallel.py",
 )
-HYBRID: Final = Topology(
-    "hybrid of attention and Mamba-2",
-    "v1/worker/gpu_model_runner.py: GPUModelRunner (state of rejected drafts; #56531, fixed in 0.32)",
-    proof=_HONOURED,
+HYBRID_ON_CPU: Final = Topology(
+    "hybrid (recurrent) model, on a CPU",
+    "model_executor/layers/mamba/short_conv.py and mamba_mixer2.py, as the CPU build runs them",
+    "a hybrid (recurrent) model on a CPU is not supported: its outputs change where the requests of one step have "
+    "different numbers of drafts",
+    "nothing: the model says what it is, not the resource",
+    _TEST,
 )
-HYBRID_OTHER: Final = Topology(
-    "hybrid with gated delta nets, short convolutions or linear attention",
-    "v1/attention/backends/gdn_attn.py: GDNAttentionMetadataBuilder.build (#56531, #52942; fixed in 0.32)",
-    gap="the CPU build computes gated delta nets in bfloat16 only, where outputs depend on the batch",
+HYBRID_ON_GPU: Final = Topology(
+    "hybrid (recurrent) model, on a GPU",
+    "v1/worker/gpu_model_runner.py and v1/attention/backends/gdn_attn.py (#56531, #52942; fixed in 0.32)",
+    gap="needs a GPU; try K=0 and compare outputs before you rely on it",
 )
 EXPERTS: Final = Topology(
     "mixture of experts, one rank", "no part of vLLM's choice of K looks at the model", proof=_HONOURED
 )
-TOPOLOGIES: Final = (EXPERTS, HYBRID, HYBRID_OTHER, DENSE_DATA_PARALLEL, MOE_DATA_PARALLEL, PIPELINE_PARALLEL)
+TOPOLOGIES: Final = (EXPERTS, HYBRID_ON_CPU, HYBRID_ON_GPU, DENSE_DATA_PARALLEL, MOE_DATA_PARALLEL, PIPELINE_PARALLEL)
 
 
-def refusal(pipeline_parallel_size: int, data_parallel_size: int, mixture_of_experts: bool) -> str | None:
+def refusal(
+    pipeline_parallel_size: int, data_parallel_size: int, *, mixture_of_experts: bool, hybrid_on_cpu: bool
+) -> str | None:
     """Why K must not change in an engine of this kind; None when it may."""
     if pipeline_parallel_size > 1:
         return PIPELINE_PARALLEL.reason
     if data_parallel_size > 1 and mixture_of_experts:
         return MOE_DATA_PARALLEL.reason
-    return None
+    return HYBRID_ON_CPU.reason if hybrid_on_cpu else None

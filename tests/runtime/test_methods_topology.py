@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from dsd_runtime.topology import MOE_DATA_PARALLEL, PIPELINE_PARALLEL, Topology
+from dsd_runtime.topology import HYBRID_ON_CPU, MOE_DATA_PARALLEL, PIPELINE_PARALLEL, Topology
 from tests.runtime.conftest import COMMON, NGRAM, wire
+from tests.runtime.method_probe import Case, Prober
 from tests.runtime.server import API_KEY, Server
+from tests.runtime.test_methods_honoured import NGRAM as HYBRID_NGRAM
+from tests.runtime.test_methods_honoured import every_k
 
 pytestmark = pytest.mark.engine
 
@@ -57,3 +60,25 @@ def test_put_is_refused(refused: tuple[Server, Topology]) -> None:
 def test_it_serves_all_the_same(refused: tuple[Server, Topology]) -> None:
     server, _ = refused
     assert len(server.complete("the cat sat on the mat and the cat", 16)) == 16
+
+
+@pytest.mark.long
+def test_hybrid_on_a_cpu_keeps_its_outputs_only_without_a_table(prober: Prober, method_models: Path) -> None:
+    """Short convolutions: vLLM alone is right with one K for good, where it pads all decodes to the same number of
+    drafts, and wrong with a table that says the same. With us there is none, and nothing changes K."""
+    path, tables = str(method_models / "convolution"), every_k(3)
+    reference = prober.run(Case(path))
+    assert prober.run(Case(path, HYBRID_NGRAM, plugin=False)).outputs == reference.outputs
+    assert prober.run(Case(path, HYBRID_NGRAM, tables, plugin=False)).outputs != reference.outputs
+    ours = prober.run(Case(path, HYBRID_NGRAM, tables))
+    assert (ours.error, ours.refused, ours.outputs) == ("", ["off"], reference.outputs)
+    assert ours.status["lastError"]["message"] == HYBRID_ON_CPU.reason
+
+
+@pytest.mark.long
+def test_mamba_hybrid_on_a_cpu_is_wrong_without_us_too(prober: Prober, method_models: Path) -> None:
+    """With one K for good. Where this fails vLLM has mended it, and its CPU build can prove more."""
+    path = str(method_models / "hybrid")
+    reference, alone = prober.run(Case(path)), prober.run(Case(path, HYBRID_NGRAM, plugin=False))
+    assert (reference.error, alone.error) == ("", "")
+    assert alone.outputs != reference.outputs

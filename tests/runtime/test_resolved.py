@@ -24,7 +24,7 @@ def config(**changes: Any) -> Any:
         "use_multi_module_mtp": lambda: False,
     }
     parallel = {"pipeline_parallel_size": 1, "data_parallel_size": 1, "data_parallel_index": 0}
-    model = {"is_moe": False, "served_model_name": "m"}
+    model = {"is_moe": False, "is_hybrid": False, "served_model_name": "m"}
     scheduler = {"max_num_seqs": 16}
     parts: list[dict[str, Any]] = [speculative, parallel, model, scheduler]
     for part in parts:
@@ -34,6 +34,7 @@ def config(**changes: Any) -> Any:
         parallel_config=SimpleNamespace(**parallel),
         model_config=SimpleNamespace(**model),
         scheduler_config=SimpleNamespace(**scheduler),
+        device_config=SimpleNamespace(device_type=changes.get("device_type", "cuda")),
         use_v2_model_runner=changes.get("use_v2_model_runner", False),
     )
 
@@ -135,6 +136,17 @@ def test_refused_engine_with_a_broken_file_keeps_vllms_static_k(
     found = config(pipeline_parallel_size=2)
     plugin.insert_table(found)
     assert table_of(found) is None
+
+
+def test_hybrid_on_a_cpu_gets_no_table_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "schedule.yaml"
+    path.write_text("ranges: [{startBatchSize: 1, endBatchSize: 8, numSpeculativeTokens: 2}]")
+    monkeypatch.setenv(resolved.CONFIG_ENV, str(path))
+    found = config(is_hybrid=True, device_type="cpu")
+    assert "hybrid" in str(resolved.refusal(found))
+    plugin.insert_table(found)
+    assert table_of(found) is None
+    assert resolved.refusal(config(is_hybrid=True)) is None
 
 
 def test_dense_data_parallelism_is_fine() -> None:

@@ -44,27 +44,41 @@ def medusa(target: tiny.Tensors) -> tuple[dict[str, Any], tiny.Tensors]:
     return config, tensors
 
 
-def mtp(target: tiny.Tensors) -> tuple[dict[str, Any], tiny.Tensors]:
-    """A MiMo: the target as a Qwen2 (biases of nothing), and an MTP module that is its first layer. The module's
+def mtp(target: tiny.Tensors, modules: int) -> tuple[dict[str, Any], tiny.Tensors]:
+    """A MiMo: the target as a Qwen2 (biases of nothing), and MTP modules that are its first layer. A module's
     projection passes the embedding on and drops the hidden state."""
-    import torch
-
     config = tiny.base_config(tiny.LAYERS) | {
         "architectures": ["MiMoForCausalLM"],
         "model_type": "qwen2",
-        "num_nextn_predict_layers": 1,
+        "num_nextn_predict_layers": modules,
     }
-    width = tiny.HEADS * tiny.HEAD_DIM
-    first = {n.removeprefix("model.layers.0."): t for n, t in target.items() if n.startswith("model.layers.0.")}
     tensors = {name: tensor.clone() for name, tensor in target.items()}
-    tensors |= {f"model.mtp_layers.0.{name}": tensor.clone() for name, tensor in first.items()}
-    layers = [*(f"model.layers.{index}" for index in range(tiny.LAYERS)), "model.mtp_layers.0"]
-    tensors |= {f"{layer}.self_attn.{p}_proj.bias": torch.zeros(width) for layer in layers for p in ("q", "k", "v")}
+    for index in range(modules):
+        tensors |= mtp_module(target, f"model.mtp_layers.{index}")
+    return config, tensors | biases([name for name in tensors if name.endswith("self_attn.q_proj.weight")])
+
+
+def mtp_module(target: tiny.Tensors, prefix: str) -> tiny.Tensors:
+    """One module, without the biases of its attention."""
+    import torch
+
+    first = {n.removeprefix("model.layers.0"): t for n, t in target.items() if n.startswith("model.layers.0.")}
     projection = torch.cat([torch.zeros(tiny.HIDDEN, tiny.HIDDEN), torch.eye(tiny.HIDDEN)], dim=1)
-    tensors["model.mtp_layers.0.input_proj.weight"] = projection
-    for norm in ("token_layernorm", "hidden_layernorm", "final_layernorm"):
-        tensors[f"model.mtp_layers.0.{norm}.weight"] = torch.ones(tiny.HIDDEN)
-    return config, tensors
+    norms = ("token_layernorm", "hidden_layernorm", "final_layernorm")
+    return {
+        **{prefix + name: tensor.clone() for name, tensor in first.items()},
+        f"{prefix}.input_proj.weight": projection,
+        **{f"{prefix}.{norm}.weight": torch.ones(tiny.HIDDEN) for norm in norms},
+    }
+
+
+def biases(queries: list[str]) -> tiny.Tensors:
+    """Biases of nothing for each attention, named by its query projection."""
+    import torch
+
+    nothing = torch.zeros(tiny.HEADS * tiny.HEAD_DIM)
+    attentions = [name.removesuffix(".q_proj.weight") for name in queries]
+    return {f"{name}.{part}_proj.bias": nothing.clone() for name in attentions for part in ("q", "k", "v")}
 
 
 def dflash(target: tiny.Tensors) -> tuple[dict[str, Any], tiny.Tensors]:
@@ -160,6 +174,10 @@ def convolution_config() -> Any:
         num_attention_heads=tiny.HEADS,
         num_key_value_heads=tiny.HEADS,
         layer_types=["conv", "full_attention", "conv", "full_attention"],
+        conv_dim=tiny.HIDDEN,
+        conv_dim_out=tiny.HIDDEN,
+        block_dim=tiny.HIDDEN,
+        block_auto_adjust_ff_dim=False,
         max_position_embeddings=tiny.MAX_POSITIONS,
         tie_word_embeddings=False,
         dtype="float32",
@@ -209,10 +227,12 @@ def make(base: Path, output: Path, seed: int = 0) -> Path:
     shutil.rmtree(work, ignore_errors=True)
     target = tiny.target_tensors(seed)
     tiny.write_model(work / "medusa", *medusa(target))
-    tiny.write_model(work / "mtp", *mtp(target))
+    tiny.write_model(work / "mtp", *mtp(target, 1))
+    tiny.write_model(work / "mtp-modules", *mtp(target, 2))
     tiny.write_model(work / "dflash", *dflash(target))
     tiny.write_model(work / "p-eagle3", *p_eagle(target, seed))
     tiny.write_tokenizer(work / "mtp")
+    tiny.write_tokenizer(work / "mtp-modules")
     write_random(work / "hybrid", hybrid_config(), seed)
     write_random(work / "convolution", convolution_config(), seed)
     write_random(work / "experts", experts_config(), seed)

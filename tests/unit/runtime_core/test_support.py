@@ -183,7 +183,7 @@ def test_series_decides() -> None:
     [((1, 1), True, False), ((1, 2), False, False), ((1, 2), True, True), ((2, 1), False, True), ((2, 2), True, True)],
 )
 def test_topology(sizes: tuple[int, int], moe: bool, refused: bool) -> None:
-    assert (topology.refusal(*sizes, mixture_of_experts=moe) is not None) == refused
+    assert (topology.refusal(*sizes, mixture_of_experts=moe, hybrid_on_cpu=False) is not None) == refused
 
 
 @pytest.mark.parametrize(

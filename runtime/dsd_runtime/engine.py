@@ -158,9 +158,9 @@ class EngineRuntime:
     def _changed(self, active: Active) -> None:
         shown = active.describe()
         number = shown.revision.number if shown.revision else None
-        logger.info(
-            "schedule in use: %s (from %s, revision %s)", [r.triple() for r in shown.ranges], shown.source, number
-        )
+        smoothing = f", smoothing {shown.smoothing}" if shown.smoothing else ""
+        triples = [r.triple() for r in shown.ranges]
+        logger.info("schedule in use: %s%s (from %s, revision %s)", triples, smoothing, shown.source, number)
         self._schedule_metrics.show(shown)
 
 

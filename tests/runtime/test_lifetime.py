@@ -219,7 +219,7 @@ def mend(world: World) -> None:
 
 def test_sigterm_in_the_middle_of_swaps_ends_it_as_it_ends_vllm(world: World) -> None:
     """With requests running and PUTs in the air. vLLM kills its engine core at once, unless --shutdown-timeout is set,
-    leaves the streams without an end, and waits for their clients to go; no PUT may keep it waiting."""
+    and by a race of its own may leave the streams open until their clients go; no PUT may keep it waiting."""
     ended = threading.Event()
     swaps: list[int] = []
     pieces: list[str] = []

@@ -47,7 +47,7 @@ class EngineSpec:
         config: dict[str, Any] = {
             "method": "ngram",
             "num_speculative_tokens": self.tokens,
-            "prompt_lookup_min": 2,
+            "prompt_lookup_min": 1,
             "prompt_lookup_max": 4,
         }
         if self.table is not None and not self.plugin:

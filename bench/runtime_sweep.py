@@ -14,7 +14,7 @@ from bench.runtime_workloads import KINDS, Kind, Task, closed_loop
 CONFIGURATIONS: Final = (*(fixed(k) for k in FIXED), NONE, STOCK, OURS)
 METHOD: Final = " ".join(
     f"""
-    SmolLM2-135M-Instruct in bfloat16, ngram drafts (lookup 2 to 4), greedy, every request with a fixed number of
+    SmolLM2-135M-Instruct in bfloat16, ngram drafts (lookup 1 to 4), greedy, every request with a fixed number of
     tokens. Each configuration is an engine in a process of its own (engine core and front end in that process, all
     cores, eager), all in one process tree; one at a time works, the others sleep. A closed loop keeps N requests in
     flight and serves a fixed list, 1.5 N requests; throughput is tokens over the time until the last one ends, so the

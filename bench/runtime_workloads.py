@@ -30,6 +30,9 @@ class Task:
 
 
 _PROMPTS: Final[dict[str, list[str]]] = json.loads(Path(__file__).with_name("prompts.json").read_text())
+_SYSTEM: Final = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
+"""As in the model's own chat template."""
+
 _NEW_NAME: Final = "Robert Miller"
 
 
@@ -40,11 +43,12 @@ def prompt(kind: Kind, number: int) -> str:
         return _chat(questions[number % len(questions)])
     name = names[number // len(texts) % len(names)]
     text = texts[number % len(texts)].format(name=name)
-    return _chat(f"Repeat the following exactly, but replace {name} by {_NEW_NAME}:\n\n{text}")
+    what = "code" if text.startswith("def ") else "text"
+    return _chat(f"Repeat this {what}, but change the name {name} to {_NEW_NAME}:\n\n{text}")
 
 
 def _chat(message: str) -> str:
-    return f"<|im_start|>user\n{message}<|im_end|>\n<|im_start|>assistant\n"
+    return f"<|im_start|>system\n{_SYSTEM}<|im_end|>\n<|im_start|>user\n{message}<|im_end|>\n<|im_start|>assistant\n"
 
 
 def task(kind: Kind, number: int, tokens: int) -> Task:

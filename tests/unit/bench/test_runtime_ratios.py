@@ -143,7 +143,7 @@ def test_the_workloads_are_the_same_each_time_and_their_prompts_differ() -> None
 def test_an_edit_asks_for_a_name_that_stands_in_the_text() -> None:
     for number in range(48):
         asked, _, text = prompt("edit", number).partition("\n\n")
-        name = asked.partition("replace ")[2].partition(" by ")[0]
+        name = asked.partition("change the name ")[2].partition(" to ")[0]
         assert name in text
         assert "{" not in text.replace("settings = {}", "")
 

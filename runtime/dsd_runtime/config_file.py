@@ -112,6 +112,8 @@ class Watcher:
         self._report = report
         self._seen = b""
         self._refused: str | None = None
+        self._broken = b""
+        self._unusable: str | None = None
         self._fault: str | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="dsd-config-file", daemon=True)
@@ -132,14 +134,24 @@ class Watcher:
         """Look once; does nothing when the content is the one seen last."""
         try:
             content = read_bytes(self._path)
-            digest = hashlib.sha256(content).digest()
-            if digest != self._seen:
-                config = parse(content)
-                self._seen = digest
-                self._refused = self._apply(config)
-            self._set_fault(self._refused)
         except ConfigFileError as error:
             self._set_fault(str(error))
+            return
+        digest = hashlib.sha256(content).digest()
+        if digest not in (self._seen, self._broken):
+            self._look_at(content, digest)
+        self._set_fault(self._unusable if digest == self._broken else self._refused)
+
+    def _look_at(self, content: bytes, digest: bytes) -> None:
+        """Parse a content once, whether or not it can be used: a large one takes seconds, in which the engine core
+        has half of its time."""
+        try:
+            config = parse(content)
+        except ConfigFileError as error:
+            self._broken, self._unusable = digest, str(error)
+            return
+        self._seen = digest
+        self._refused = self._apply(config)
 
     def _set_fault(self, reason: str | None, *, trace: bool = False) -> None:
         fault = f"config file {self._path}: {reason}" if reason is not None else None

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dsd_runtime import config_file
 from dsd_runtime.config_file import MAX_FILE_BYTES, ConfigFileError, Watcher, parse, read
 from dsd_runtime.protocol import ConfigFile, TokenFileAuth, TokenReviewAuth
 from tests.runtime import tokens
@@ -148,6 +149,23 @@ def test_half_written_file(tmp_path: Path) -> None:
         followed.see(GOOD[:end])
     followed.see(GOOD)
     assert followed.applied == [3], "no prefix of the file is a schedule of its own"
+
+
+def test_content_that_cannot_be_used_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A megabyte of YAML takes seconds, each time the file is looked at, of the process that serves."""
+    parsed: list[bytes] = []
+
+    def counted(data: bytes) -> ConfigFile:
+        parsed.append(data)
+        return parse(data)
+
+    monkeypatch.setattr(config_file, "parse", counted)
+    followed = Followed(tmp_path / "config.yaml")
+    for text in (content(1), "ranges: [", "ranges: [", content(1), "ranges: [", "ranges: [1", "ranges: [1", content(1)):
+        followed.see(text)
+    assert parsed == [content(1).encode(), b"ranges: [", b"ranges: [1"]
+    assert followed.applied == [1]
+    assert [fault is None for fault in followed.faults] == [False, True, False, False, True]
 
 
 def test_missing_file_and_its_return(tmp_path: Path) -> None:

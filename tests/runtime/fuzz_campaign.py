@@ -43,12 +43,6 @@ class Campaign:
         self.written: Counter[str] = Counter()
         self.cut_off = 0
         self._auth = tokens.auth_section(tokens.public_jwk(engine.key, "one"))
-        self._tokens = {
-            "good": tokens.mint(engine.key),
-            "none": None,
-            "rubbish": "rubbish",
-            "another audience": tokens.mint(engine.key, aud=["another"]),
-        }
         self._file: Body | None = None
         self._healing: tuple[int, Body, bool] | None = None
         self._start()
@@ -58,7 +52,7 @@ class Campaign:
         number = self.engine.next_number()
         self._file = Body(fuzz_files.OWNER, number, ((1, 64, 2),))
         fuzz_files.replace(self.engine.config, fuzz_files.content(self._file, self._auth))
-        start = Model(MAXIMUM, self._file.triples, None, self._file.owner, number, "file", self._file)
+        start = Model(MAXIMUM, self._file.triples, None, self._file.owner, number, "file")
         wait_until("the first file is in force", lambda: start.shows(self._schedule()))
         self.states = {start}
 
@@ -100,12 +94,20 @@ class Campaign:
             check_problem(answer)
 
     def _send(self, recipe: Recipe, content: bytes) -> httpx.Response:
-        token = self._tokens[recipe.token]
+        token = self._token(recipe.token)
         headers: list[tuple[bytes, bytes]] = [(k.encode(), v.encode("latin-1")) for k, v in recipe.headers]
         if token is not None:
             headers.append((b"Authorization", f"Bearer {token}".encode()))
         body = pieces(content) if recipe.chunked else content
         return self.engine.server.client.put("/dsd/v1/schedule", content=body, headers=headers)
+
+    def _token(self, kind: str) -> str | None:
+        """A new one each time: a token lasts ten minutes, a campaign longer."""
+        if kind == "another audience":
+            return tokens.mint(self.engine.key, aud=["another"])
+        if kind == "good":
+            return tokens.mint(self.engine.key)
+        return kind if kind == "rubbish" else None
 
     def _refused_before(self, recipe: Recipe) -> set[int]:
         """The statuses with which it is refused before its body is read."""

@@ -147,7 +147,7 @@ def possible(triples: tuple[Triple, ...], maximum: int) -> bool:
 
 @dataclass(frozen=True)
 class Model:
-    """The schedule that must be in force, the newest number seen, and the last good file content that was applied."""
+    """The schedule that must be in force; its number is the newest seen."""
 
     maximum: int
     triples: tuple[Triple, ...]
@@ -155,7 +155,6 @@ class Model:
     owner: str
     number: int
     source: str
-    file: Body | None = None
 
     def judge(self, body: Body) -> tuple[int, "Model"]:
         """Status of a PUT and the state after it."""
@@ -168,20 +167,18 @@ class Model:
         return 200, self._with(body, "http")
 
     def read_file(self, body: Body) -> "Model":
-        """The state after the engine has looked at the config file, with this content in it."""
-        if body == self.file:
-            return self
-        seen = Model(**(vars(self) | {"file": body}))
+        """The state after the engine has looked at the config file, with this content in it. Looking twice changes
+        nothing more, since its number is no longer the newer one."""
         if body.number <= self.number or not possible(body.triples, self.maximum):
-            return seen
-        return seen._with(body, "file")
+            return self
+        return self._with(body, "file")
 
     def _same(self, body: Body) -> bool:
         mine = Body(self.owner, self.number, self.triples, self.smoothing)
         return body == mine
 
     def _with(self, body: Body, source: str) -> "Model":
-        return Model(self.maximum, body.triples, body.smoothing, body.owner, body.number, source, self.file)
+        return Model(self.maximum, body.triples, body.smoothing, body.owner, body.number, source)
 
     def smoothing_object(self) -> dict[str, int] | None:
         """The smoothing in force, on the wire's form."""

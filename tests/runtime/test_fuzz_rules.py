@@ -9,7 +9,7 @@ from dsd_runtime.routes import RequestProblemError, parse_put
 from tests.runtime.fuzz_bodies import Recipe, recipes
 from tests.runtime.fuzz_rules import Body, Model, read
 
-STATE = Model(4, ((1, 64, 2),), (20, 10), "team-a/demo/uid-1", 100, "file", None)
+STATE = Model(4, ((1, 64, 2),), (20, 10), "team-a/demo/uid-1", 100, "file")
 
 
 def answer(content: bytes) -> tuple[int, Body | None]:

@@ -70,8 +70,7 @@ def insert_table(config: Any) -> None:
         if speculative is None or speculative.num_speculative_tokens_per_batch_size is not None:
             return
         if resolved.refusal(config) is not None:
-            if not resolved.is_hybrid_on_cpu(config):
-                _insert_static(speculative)
+            _insert_static(speculative)
             return
         envelope = resolved.envelope(config, resolved.verdict(config))
         resolved.insert_superset(config, superset_triples(envelope.prepared_tokens, envelope.max_num_seqs))

@@ -39,7 +39,7 @@ def refusal(config: Any) -> str | None:
         parallel.pipeline_parallel_size,
         parallel.data_parallel_size,
         mixture_of_experts=config.model_config.is_moe,
-        hybrid_on_cpu=is_hybrid_on_cpu(config),
+        hybrid_on_cpu=config.model_config.is_hybrid and config.device_config.device_type == "cpu",
     )
     if reason is not None:
         return reason
@@ -48,11 +48,6 @@ def refusal(config: Any) -> str | None:
         return f"{maximum} speculative tokens are more than a schedule can name ({schedule.MAX_SPECULATIVE_TOKENS})"
     judged = verdict(config)
     return None if judged.allowed else next(iter(judged.reasons.values()))
-
-
-def is_hybrid_on_cpu(config: Any) -> bool:
-    """Whether even a table that never changes is unsafe: vLLM pads no decode to the same number of drafts then."""
-    return bool(config.model_config.is_hybrid and config.device_config.device_type == "cpu")
 
 
 def verdict(config: Any) -> support.Verdict:

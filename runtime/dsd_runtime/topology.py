@@ -49,8 +49,7 @@ DENSE_DATA_PARALLEL: Final = Topology(
 HYBRID_ON_CPU: Final = Topology(
     "hybrid (recurrent) model, on a CPU",
     "model_executor/layers/mamba/short_conv.py and mamba_mixer2.py, as the CPU build runs them",
-    "a hybrid (recurrent) model on a CPU is not supported: its outputs change where the requests of one step have "
-    "different numbers of drafts",
+    "a hybrid (recurrent) model on a CPU is not supported: vLLM's outputs are wrong there with any speculation",
     "nothing: the model says what it is, not the resource",
     _TEST,
 )

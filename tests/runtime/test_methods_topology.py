@@ -11,7 +11,6 @@ from tests.runtime.conftest import COMMON, NGRAM, wire
 from tests.runtime.method_probe import Case, Prober
 from tests.runtime.server import API_KEY, Server
 from tests.runtime.test_methods_honoured import NGRAM as HYBRID_NGRAM
-from tests.runtime.test_methods_honoured import every_k
 
 pytestmark = pytest.mark.engine
 
@@ -62,21 +61,40 @@ def test_it_serves_all_the_same(refused: tuple[Server, Topology]) -> None:
     assert len(server.complete("the cat sat on the mat and the cat", 16)) == 16
 
 
-@pytest.mark.long
-def test_hybrid_on_a_cpu_keeps_its_outputs_only_without_a_table(prober: Prober, method_models: Path) -> None:
-    """Short convolutions: vLLM alone is right with one K for good, where it pads all decodes to the same number of
-    drafts, and wrong with a table that says the same. With us there is none, and nothing changes K."""
-    path, tables = str(method_models / "convolution"), every_k(3)
-    reference = prober.run(Case(path))
-    assert prober.run(Case(path, HYBRID_NGRAM, plugin=False)).outputs == reference.outputs
-    assert prober.run(Case(path, HYBRID_NGRAM, tables, plugin=False)).outputs != reference.outputs
-    ours = prober.run(Case(path, HYBRID_NGRAM, tables))
-    assert (ours.error, ours.refused, ours.outputs) == ("", ["off"], reference.outputs)
-    assert ours.status["lastError"]["message"] == HYBRID_ON_CPU.reason
+RESOLVE = """
+import os
+os.environ["VLLM_PLUGINS"] = "dsd"
+from vllm import EngineArgs
+from vllm.plugins import load_general_plugins
+from dsd_runtime import resolved
+load_general_plugins()
+arguments = {{"dtype": "float32", "max_model_len": 512, "enforce_eager": True, **{arguments!r}}}
+config = EngineArgs(speculative_config={speculative!r}, **arguments).create_engine_config()
+assert resolved.refusal(config) == {reason!r}, resolved.refusal(config)
+assert not resolved.has_superset(config)
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "option", "topology"),
+    [
+        ("experts", {"data_parallel_size": 2}, MOE_DATA_PARALLEL),
+        ("hybrid", {"data_parallel_size": 1}, HYBRID_ON_CPU),
+        ("mtp", {"pipeline_parallel_size": 2}, PIPELINE_PARALLEL),
+    ],
+)
+def test_what_vllm_resolves_is_recognised(
+    target: str, option: dict[str, int], topology: Topology, prober: Prober, method_models: Path
+) -> None:
+    """vLLM's own configuration of such an engine, without the engine."""
+    arguments = {"model": str(method_models / target), **option}
+    program = RESOLVE.format(arguments=arguments, speculative=HYBRID_NGRAM, reason=topology.reason)
+    outcome = prober.run(Case(program=program))
+    assert outcome.error == "", outcome.log[-3000:]
 
 
 @pytest.mark.long
-def test_mamba_hybrid_on_a_cpu_is_wrong_without_us_too(prober: Prober, method_models: Path) -> None:
+def test_hybrid_on_a_cpu_is_wrong_without_us_too(prober: Prober, method_models: Path) -> None:
     """With one K for good. Where this fails vLLM has mended it, and its CPU build can prove more."""
     path = str(method_models / "hybrid")
     reference, alone = prober.run(Case(path)), prober.run(Case(path, HYBRID_NGRAM, plugin=False))

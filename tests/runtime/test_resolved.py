@@ -138,15 +138,10 @@ def test_refused_engine_with_a_broken_file_keeps_vllms_static_k(
     assert table_of(found) is None
 
 
-def test_hybrid_on_a_cpu_gets_no_table_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "schedule.yaml"
-    path.write_text("ranges: [{startBatchSize: 1, endBatchSize: 8, numSpeculativeTokens: 2}]")
-    monkeypatch.setenv(resolved.CONFIG_ENV, str(path))
-    found = config(is_hybrid=True, device_type="cpu")
-    assert "hybrid" in str(resolved.refusal(found))
-    plugin.insert_table(found)
-    assert table_of(found) is None
+def test_hybrid_is_refused_on_a_cpu_only() -> None:
+    assert "hybrid" in str(resolved.refusal(config(is_hybrid=True, device_type="cpu")))
     assert resolved.refusal(config(is_hybrid=True)) is None
+    assert resolved.refusal(config(device_type="cpu")) is None
 
 
 def test_dense_data_parallelism_is_fine() -> None:

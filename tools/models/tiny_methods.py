@@ -162,28 +162,6 @@ def hybrid_config() -> Any:
     )
 
 
-def convolution_config() -> Any:
-    """An LFM2 with short convolutions and attention in turn."""
-    from transformers import Lfm2Config
-
-    return Lfm2Config(
-        vocab_size=tiny.VOCAB,
-        hidden_size=tiny.HIDDEN,
-        intermediate_size=tiny.INTERMEDIATE,
-        num_hidden_layers=4,
-        num_attention_heads=tiny.HEADS,
-        num_key_value_heads=tiny.HEADS,
-        layer_types=["conv", "full_attention", "conv", "full_attention"],
-        conv_dim=tiny.HIDDEN,
-        conv_dim_out=tiny.HIDDEN,
-        block_dim=tiny.HIDDEN,
-        block_auto_adjust_ff_dim=False,
-        max_position_embeddings=tiny.MAX_POSITIONS,
-        tie_word_embeddings=False,
-        dtype="float32",
-    )
-
-
 def experts_config() -> Any:
     """A Mixtral with four experts."""
     from transformers import MixtralConfig
@@ -234,7 +212,6 @@ def make(base: Path, output: Path, seed: int = 0) -> Path:
     tiny.write_tokenizer(work / "mtp")
     tiny.write_tokenizer(work / "mtp-modules")
     write_random(work / "hybrid", hybrid_config(), seed)
-    write_random(work / "convolution", convolution_config(), seed)
     write_random(work / "experts", experts_config(), seed)
     write_parallel(base / "draft", work / "parallel")
     (work / "stamp").write_text(stamp(seed))

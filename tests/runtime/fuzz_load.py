@@ -2,9 +2,11 @@
 
 Plain data, so that the process with the engine (`fuzz_player`) and the test that compares outputs
 (`test_fuzz_swaps`) make the same requests from the same seed. Sampling is greedy everywhere; vLLM refuses n > 1 with
-temperature 0, so those requests have top_k=1, which leaves one token to sample. None has a seed: vLLM 0.32 on a CPU ends
-at a request with a seed whose prompt comes in chunks or is computed again (`_bookkeeping_sync` of
-`v1/worker/gpu_model_runner.py` sets the offset of a generator, which one on a CPU has not), with or without speculation.
+temperature 0, so those requests have top_k=1, which leaves one token to sample.
+
+No request has a seed: vLLM 0.32 on a CPU ends at one whose prompt comes in chunks or is computed again, with or without
+speculation (`_bookkeeping_sync` of `v1/worker/gpu_model_runner.py` moves the offset of its generator, and one on a CPU
+has none).
 """
 
 import random

@@ -24,11 +24,11 @@ from tools.models import tiny
 NAME: Final = "overhead"
 CONCURRENCY: Final = 64
 MAX_TOKENS: Final = 4
-PAIRS: Final = 15
-STEPS: Final = 20
+PAIRS: Final = 10
+STEPS: Final = 15
 """Steps of one block."""
 
-WARM_UP: Final = 30
+WARM_UP: Final = 15
 KV_BYTES: Final = 1 << 29
 """Room for all requests at the largest length: 4 KiB per token."""
 

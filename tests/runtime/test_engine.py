@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.runtime.conftest import FIRST, Engine, Triples
+from tests.runtime.examples import OWNER
 from tests.runtime.server import API_KEY, wait_until
 
 pytestmark = pytest.mark.engine
@@ -178,6 +179,20 @@ def test_metrics_show_the_schedule_in_use_and_no_other(engine: Engine) -> None:
     assert {
         (dict(key)["start"], dict(key)["end"]): k for key, k in metrics["dsd_schedule_num_speculative_tokens"].items()
     } == {("1", "7"): 1, ("8", "64"): 0}
+
+
+def test_smoothing_comes_and_goes_with_a_put(engine: Engine) -> None:
+    plain = engine.swap([(1, 7, 1), (8, 64, 0)])["schedule"]
+    smoothing = {"dwellSteps": 20, "marginPercent": 10}
+    revision = {"owner": OWNER, "number": engine.next_number()}
+    answer = engine.put({"revision": revision, "ranges": plain["ranges"], "smoothing": smoothing})
+    assert answer.status_code == 200, answer.text
+    for shown in (answer.json()["schedule"], engine.server.status()["engines"][0]["schedule"]):
+        assert (shown["smoothing"], shown["ranges"]) == (smoothing, plain["ranges"])
+        assert shown["hash"] != plain["hash"]
+    again = engine.swap([(1, 7, 1), (8, 64, 0)])["schedule"]
+    assert "smoothing" not in again
+    assert again["hash"] == plain["hash"]
 
 
 def test_file_brings_a_newer_schedule_and_never_an_older_one(engine: Engine) -> None:

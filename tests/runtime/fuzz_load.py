@@ -56,14 +56,17 @@ def job(seed: int, number: int, lora: bool) -> Job:
     """The request with this number; every kind comes at least once in len(KINDS) requests.
 
     vLLM 0.32 on a CPU ends at prompt logprobs where LoRA is on, with or without speculation (`add_lora_logits` of
-    `lora/punica_wrapper/punica_cpu.py` takes one row per request), so an engine has one of the two.
+    `lora/punica_wrapper/punica_cpu.py` takes one row per request), so an engine has one of the two. There every request
+    uses the adapter: in a batch with others, one without gets it on a CPU too (index -1 picks the last adapter in
+    `lora/ops/torch_ops/lora_ops.py`), so what it answers depends on its company.
     """
     chance = random.Random(f"{seed}/{number}")
     kind = KINDS[number % len(KINDS)]
     if kind == ("prompt logprobs" if lora else "lora"):
         kind = "logprobs" if lora else "plain"
     parameters: dict[str, Any] = {"temperature": 0.0, "max_tokens": chance.randint(4, 100), "ignore_eos": True}
-    return Job(number, kind, _prompt(chance, kind), parameters | _extra(chance, kind), **_traits(chance, kind))
+    traits = _traits(chance, kind) | {"lora": lora}
+    return Job(number, kind, _prompt(chance, kind), parameters | _extra(chance, kind), **traits)
 
 
 def _prompt(chance: random.Random, kind: str) -> tuple[int, ...]:
@@ -87,6 +90,5 @@ def _traits(chance: random.Random, kind: str) -> dict[str, Any]:
     return {
         "grammar": chance.choice(GRAMMARS) if kind == "structured" else None,
         "streaming": kind == "streaming" or chance.random() < 0.2,
-        "lora": kind == "lora",
         "abort_after": chance.randint(0, 60) if kind == "abort" else None,
     }

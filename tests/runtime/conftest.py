@@ -80,8 +80,9 @@ class Engine:
         partial.replace(self.config)
 
     def next_number(self) -> int:
-        """A revision number above all before it."""
-        self._number += 1
+        """A revision number above all before it, whoever used them: `dsd schedule set` counts in milliseconds."""
+        revision = self.server.status()["schedule"].get("revision") or {"number": 0}
+        self._number = max(self._number, revision["number"]) + 1
         return self._number
 
     def count_on(self, number: int) -> None:

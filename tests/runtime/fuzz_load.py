@@ -90,5 +90,5 @@ def _traits(chance: random.Random, kind: str) -> dict[str, Any]:
     return {
         "grammar": chance.choice(GRAMMARS) if kind == "structured" else None,
         "streaming": kind == "streaming" or chance.random() < 0.2,
-        "abort_after": chance.randint(0, 60) if kind == "abort" else None,
+        "abort_after": chance.randint(0, 15) if kind == "abort" else None,
     }

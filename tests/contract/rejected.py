@@ -160,7 +160,7 @@ SUPPORT: Final = (
         "method: custom_class, model: my.Proposer, preparedTokens: [0, 3]", _ONE_RANGE), "(and preparedTokens)"),
     Case("hidden-states-3", _drafter("method: extract_hidden_states", _ONE_RANGE), "works with K=1 only"),
     Case("parallel-smaller-k", _drafter(
-        "method: draft_model, model: acme/pard, parameters: {parallel_drafting: true}"), "0 or the drafter's numSpeculativeTokens"),
+        "method: draft_model, model: acme/pard, parameters: {parallel_drafting: true}"), "0 or the drafter's num"),
     Case("parallel-v2", _drafter(
         "method: eagle3, model: acme/h, parameters: {parallel_drafting: true}", _ONE_RANGE, "modelRunner: V2"),
         "parallel drafting on model runner V1 only"),

@@ -51,6 +51,7 @@ class EngineRuntime:
             mode="on",
         )
         self.state = EngineState(envelope, reasons, start, self._changed)
+        self._file_has_revision = False
         self._watcher = self._watch()
 
     @classmethod
@@ -125,7 +126,8 @@ class EngineRuntime:
         The file may have brought the same revision while the PUT was in force, and counts now.
         """
         undone = self.state.roll_back(change)
-        if self._watcher is not None:
+        # A file without a revision went over the PUT when it was seen; once more, it would go over an earlier PUT.
+        if undone and self._file_has_revision and self._watcher is not None:
             self._watcher.again()
         return undone
 
@@ -141,6 +143,7 @@ class EngineRuntime:
         return answer
 
     def _apply_file(self, config: ConfigFile) -> str | None:
+        self._file_has_revision = config.revision is not None
         answer = self._accept(Proposal(config.ranges, config.revision, "file", smoothing=config.smoothing))
         return answer.text() if answer.result is Result.INVALID else None
 
@@ -149,7 +152,7 @@ class EngineRuntime:
         if fault is not None:
             self._schedule_metrics.count_update("file", Result.INVALID)
             self._set_error("file", fault)
-        elif self._error is not None and self._error.source == "file":
+        elif (error := self._error) is not None and error.source == "file":
             self._error = None
 
     def _set_error(self, source: Source, message: str) -> None:

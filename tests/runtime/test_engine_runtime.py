@@ -53,6 +53,20 @@ while looked[-1] != "applied":
     time.sleep(0.01)
 print(json.dumps({"source": runtime.status()["schedule"]["source"], "k": runtime.choose(3), "looked": looked}))
 """
+REFUSED = """
+import json, os, sys
+from dsd_runtime.engine import EngineRuntime
+from tests.runtime.examples import envelope, ranges
+
+runtime = EngineRuntime(envelope(), {}, ranges((1, 16, 4)), {"model_name": "m", "engine": "0"})
+results = []
+for n, body in enumerate(sys.argv[1:]):
+    results.append(runtime.put(body, str(n))["result"])
+    if results[-1] != "applied":
+        runtime.roll_back(str(n))
+        runtime._watcher.poll()
+print(json.dumps({"results": results, "schedule": runtime.status()["schedule"]}))
+"""
 GOOD = "ranges: [{startBatchSize: 1, endBatchSize: 8, numSpeculativeTokens: 2}]"
 
 
@@ -139,3 +153,10 @@ def test_file_that_was_seen_while_an_undone_put_was_in_force_counts(tmp_path: Pa
 def test_schedule_in_use_as_a_static_table(tmp_path: Path) -> None:
     ranges = GOOD.replace("8,", "2,").replace("]", ", {startBatchSize: 5, endBatchSize: 6, numSpeculativeTokens: 1}]")
     assert run(tmp_path, ranges)["table"][:8] == [2, 2, 2, 2, 2, 1, 1, 1]
+
+
+def test_refused_put_does_not_bring_back_a_file_without_a_revision(tmp_path: Path) -> None:
+    """What the route rolls back after a refusal was never in force, and what came last counts."""
+    found = run(tmp_path, GOOD, put(5, 3), put(4, 1), put(6, 99), program=REFUSED)
+    assert found["results"] == ["applied", "stale", "invalid"]
+    assert (found["schedule"]["source"], found["schedule"]["revision"]["number"]) == ("http", 5)

@@ -70,7 +70,7 @@ def insert_table(config: Any) -> None:
         if speculative is None or speculative.num_speculative_tokens_per_batch_size is not None:
             return
         if resolved.refusal(config) is not None:
-            _insert_static(speculative)
+            _insert_static(config)
             return
         envelope = resolved.envelope(config, resolved.verdict(config))
         resolved.insert_superset(config, superset_triples(envelope.prepared_tokens, envelope.max_num_seqs))
@@ -78,14 +78,21 @@ def insert_table(config: Any) -> None:
         logger.exception("the start-up table could not be set; vLLM prepares the maximum only")
 
 
-def _insert_static(speculative: Any) -> None:
+def _insert_static(config: Any) -> None:
     path = resolved.config_path()
     if path is None:
         return
     try:
-        speculative.num_speculative_tokens_per_batch_size = to_triples(read(path).ranges)
+        ranges = read(path).ranges
     except ConfigFileError as error:
         logger.error("no static table: %s", error)
+        return
+    speculative = config.speculative_config
+    allowed = resolved.verdict(config).allowed
+    if all(r.num_speculative_tokens in allowed for r in ranges):
+        speculative.num_speculative_tokens_per_batch_size = to_triples(ranges)
+    else:
+        logger.error("no static table: method %s cannot run the schedule of the config file", speculative.method)
 
 
 def _runtime(core: Any) -> Any:

@@ -106,26 +106,32 @@ def test_surprises_never_reach_vllm() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "hint"),
+    ("changes", "hint", "table"),
     [
-        ({"pipeline_parallel_size": 2}, "pipeline"),
-        ({"data_parallel_size": 2, "is_moe": True}, "mixture-of-experts"),
-        ({"method": "nonsense"}, "nonsense"),
-        ({"method": "mlp_speculator"}, "mlp_speculator"),
-        ({"method": "ngram", "num_speculative_tokens": 300}, "300 speculative tokens are more than"),
-        ({"method": "suffix", "use_v2_model_runner": True}, "V1 only"),
+        ({"pipeline_parallel_size": 2}, "pipeline", [[1, 8, 2]]),
+        ({"data_parallel_size": 2, "is_moe": True}, "mixture-of-experts", [[1, 8, 2]]),
+        ({"method": "nonsense"}, "nonsense", None),
+        ({"method": "mlp_speculator"}, "mlp_speculator", None),
+        ({"method": "ngram", "num_speculative_tokens": 300}, "300 speculative tokens are more than", [[1, 8, 2]]),
+        ({"method": "suffix", "use_v2_model_runner": True}, "V1 only", None),
+        ({"method": "suffix", "pipeline_parallel_size": 2}, "pipeline", None),
     ],
 )
-def test_refused_engines_get_the_schedule_as_a_static_table(
-    changes: dict[str, Any], hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_refused_engines_get_the_schedule_as_a_static_table_where_the_method_bears_it(
+    changes: dict[str, Any],
+    hint: str,
+    table: list[list[int]] | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """None: vLLM drafts the maximum always, the one K that cannot end an engine."""
     path = tmp_path / "schedule.yaml"
     path.write_text("ranges: [{startBatchSize: 1, endBatchSize: 8, numSpeculativeTokens: 2}]")
     monkeypatch.setenv(resolved.CONFIG_ENV, str(path))
     found = config(**changes)
     assert hint in str(resolved.refusal(found))
     plugin.insert_table(found)
-    assert table_of(found) == [[1, 8, 2]]
+    assert table_of(found) == table
     assert not resolved.has_superset(found)
 
 

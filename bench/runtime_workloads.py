@@ -4,7 +4,8 @@
 drafts from n-grams are good. `chat` is free chat, greedy with a repetition penalty (a model of this size repeats itself
 for ever without one), where such drafts are bad. Sampling with a temperature is not used: vLLM 0.32 on a CPU expands
 the temperatures of drafted tokens into a copy (`cpu_triton_utils._expand_kernel_impl` converts the float output to
-int64), so what it samples there is noise and no measure of acceptance.
+int64), so what it samples there is noise and no measure of acceptance. Our plugin mends that (`guards`); the other
+configurations have it.
 """
 
 import json

@@ -4,6 +4,7 @@ The file is read each time, so that renewed keys count with the next request, an
 changed: anybody may send requests, and YAML is slow.
 """
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,10 +28,11 @@ class _Parsed:
 
 
 class Access:
-    """May be used from several threads at once: what is remembered is replaced as a whole."""
+    """May be used from several threads at once; they take turns at a new content, so that one of them parses it."""
 
     def __init__(self) -> None:
         self._last = _Parsed(b"", fault="never read")
+        self._lock = threading.Lock()
 
     def check(self, headers: Sequence[bytes]) -> None:
         """Raise AuthError unless a request with these Authorization headers may write."""
@@ -45,9 +47,10 @@ class Access:
 
     def _auth(self, path: Path) -> Auth:
         content = read_bytes(path)
-        last = self._last
-        if last.content != content or not content:
-            last = self._last = _parse(content)
+        with self._lock:
+            last = self._last
+            if last.content != content or not content:
+                last = self._last = _parse(content)
         if last.fault:
             raise ConfigFileError(last.fault)
         return last.auth

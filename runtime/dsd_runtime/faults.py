@@ -42,7 +42,7 @@ class Faults:
         with self._lock:
             if message is None:
                 self._now.pop(source, None)
-            else:
+            elif source not in self._now or self._now[source].message != message:
                 self._now[source] = Fault(source=source, message=message, since=utc_now())
             self._slots[source].value = float(message is not None)
             self._file.flush()

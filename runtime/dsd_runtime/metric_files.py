@@ -31,7 +31,8 @@ _retrying: threading.Thread | None = None
 
 def fault() -> str | None:
     """Why some series of this process are missing from /metrics, or out of date; None when none is."""
-    return next(iter(_faults.values()), None)
+    with _lock:
+        return next(iter(_faults.values()), None)
 
 
 def watch(changed: Callable[[], None]) -> None:
@@ -46,12 +47,12 @@ def begin(name: str, error: OSError, retry: Callable[[], None]) -> None:
     with _lock:
         _waiting[name] = retry
         known = name in _faults
-        _faults.setdefault(name, f"metrics are incomplete, {name}: {error.strerror}")
+        text = _faults.setdefault(name, f"metrics are incomplete, {name}: {error.strerror}")
         if _retrying is None or not _retrying.is_alive():  # a fork leaves threads behind
             _retrying = threading.Thread(target=_retry_all, name="dsd-metric-files", daemon=True)
             _retrying.start()
     if not known:
-        logger.error("%s; the engine goes on, and shows them once there is room", _faults[name])
+        logger.error("%s; the engine goes on, and shows them once there is room", text)
         _tell()
 
 
@@ -75,6 +76,10 @@ def _retry(name: str) -> None:
         again()
     except OSError:
         _waiting.setdefault(name, again)
+        return
+    except Exception:
+        # Another kind of error would come again, and must not end the thread that the other files need.
+        logger.exception("%s cannot be written", name)
         return
     with _lock:
         ended = name not in _waiting and _faults.pop(name, None) is not None

@@ -2,7 +2,8 @@
 
 It must exist and hold nothing of an earlier run, whose counters would be added to ours. Nobody can remove it at the
 end, since `serve` becomes vLLM; so where the user names none, starts take turns in a few numbered folders. A lock says
-which are taken: it goes through exec, and the kernel lets it go with the server's last process, however that ends.
+which are taken: it goes through exec, and the kernel lets it go with the server's first process, however that ends
+(what vLLM spawns does not inherit it).
 """
 
 import fcntl
@@ -25,7 +26,7 @@ def prepare(environment: Mapping[str, str]) -> str:
     try:
         folder = Path(named) if named else free_folder(private_folder())
         folder.mkdir(parents=True, exist_ok=True)
-        for old in folder.glob("*.db"):
+        for old in (*folder.glob("*.db"), *folder.glob("*.partial")):
             old.unlink()
     except OSError as error:
         text = f"{MULTIPROC_DIR}={named}: {error.strerror}" if named else f"no folder for the metrics: {error.strerror}"

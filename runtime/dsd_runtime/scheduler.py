@@ -209,9 +209,12 @@ class DsdSchedulerMixin:
             return
         try:
             self.dynamic_sd_lookup = recorder.runtime.static_table()
-            recorder.runtime.close()
         except Exception:
             logger.exception("the schedule in use cannot stay; vLLM's start-up table decides")
+        try:
+            recorder.runtime.close()
+        except Exception:
+            logger.exception("the last counts are lost")
         self._say_off()
 
     def _say_off(self) -> None:

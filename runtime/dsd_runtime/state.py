@@ -51,11 +51,6 @@ class Answer:
     result: Result
     problems: tuple[Problem, ...] = ()
 
-    @property
-    def accepted(self) -> bool:
-        """Whether the engine uses what was proposed."""
-        return self.result in (Result.APPLIED, Result.UNCHANGED)
-
     def text(self) -> str:
         """The problems in one line."""
         return "; ".join(f"{p.field}: {p.message}" for p in self.problems)

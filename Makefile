@@ -58,7 +58,7 @@ test-integration: venv ## The operator on a real API server
 test-e2e: venv ## A real node, real pods
 	@$(RUN) $(PY) -m tools.with_node $(PY) -m pytest -m "e2e and not long"
 
-test-long: venv ## Campaigns at full size, half an hour and more; not part of `make test` (docs/development/campaigns.md)
+test-long: venv ## Campaigns at full size, an hour or so; not part of `make test` (docs/development/campaigns.md)
 	@$(PYTEST) -m long -s
 
 bench-hotswap: venv ## Measure how fast a schedule reaches every pod; writes bench/results/hotswap.json

@@ -141,7 +141,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._problem(error.status, error.detail)
         put = SchedulePut.model_validate_json(body)
         answer = engine.state.accept(Proposal(put.ranges, put.revision, "http", smoothing=put.smoothing))
-        if answer.accepted:
+        if answer.result in (Result.APPLIED, Result.UNCHANGED):
             return self._answer(200, engine.status().dump())
         return self._problem(409 if answer.result is Result.STALE else 422, answer.text())
 

@@ -109,7 +109,7 @@ def test_stale_answer_says_what_is_newest() -> None:
     state = new_state()
     propose(state, A, 100)
     answer = state.accept(Proposal(B, revision(7), "http"))
-    assert not answer.accepted
+    assert answer.result is Result.STALE
     assert "100" in answer.text()
 
 

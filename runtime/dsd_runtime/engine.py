@@ -181,20 +181,31 @@ def encode(answer: Answer) -> dict[str, Any]:
     }
 
 
-def static_lookup(config: Any) -> list[int] | None:
-    """The config file's schedule in the form of vLLM's own lookup, for an engine that goes on without the plugin.
+def static_ranges(config: Any) -> Ranges | None:
+    """The config file's schedule for an engine that runs without the plugin's changes.
 
     None, with which vLLM drafts the maximum always, where the file cannot be used or its schedule is not possible here.
     """
     path = resolved.config_path()
-    maximum: int = config.speculative_config.num_speculative_tokens
+    if path is None:
+        return None
     try:
-        ranges = config_file.read(path).ranges if path is not None else ()
+        ranges = config_file.read(path).ranges
     except config_file.ConfigFileError as error:
-        logger.error("%s; vLLM drafts %d tokens always", error, maximum)
+        logger.error("no static table: %s; vLLM drafts the maximum always", error)
         return None
     allowed = resolved.verdict(config).allowed
-    if not ranges or any(r.num_speculative_tokens not in allowed for r in ranges):
+    if all(r.num_speculative_tokens in allowed for r in ranges):
+        return ranges
+    method = config.speculative_config.method
+    logger.error("no static table: method %s cannot run the schedule of the config file", method)
+    return None
+
+
+def static_lookup(config: Any) -> list[int] | None:
+    """`static_ranges` in the form of vLLM's own lookup."""
+    ranges = static_ranges(config)
+    if ranges is None:
         return None
     lookup = Lookup.of(ranges)
     return [lookup(max(size, 1)) for size in range(config.scheduler_config.max_num_seqs + 1)]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from dsd_runtime import __version__, compat, guards, last_words, resolved, scheduler
-from dsd_runtime.config_file import ConfigFileError, read
+from dsd_runtime.engine import static_ranges
 from dsd_runtime.faults import utc_now
 from dsd_runtime.metrics import show_off
 from dsd_runtime.protocol import EngineStatus, ErrorState, Versions
@@ -70,29 +70,13 @@ def insert_table(config: Any) -> None:
         if speculative is None or speculative.num_speculative_tokens_per_batch_size is not None:
             return
         if resolved.refusal(config) is not None:
-            _insert_static(config)
+            ranges = static_ranges(config)
+            speculative.num_speculative_tokens_per_batch_size = to_triples(ranges) if ranges else None
             return
         envelope = resolved.envelope(config, resolved.verdict(config))
         resolved.insert_superset(config, superset_triples(envelope.prepared_tokens, envelope.max_num_seqs))
     except Exception:
         logger.exception("the start-up table could not be set; vLLM prepares the maximum only")
-
-
-def _insert_static(config: Any) -> None:
-    path = resolved.config_path()
-    if path is None:
-        return
-    try:
-        ranges = read(path).ranges
-    except ConfigFileError as error:
-        logger.error("no static table: %s", error)
-        return
-    speculative = config.speculative_config
-    allowed = resolved.verdict(config).allowed
-    if all(r.num_speculative_tokens in allowed for r in ranges):
-        speculative.num_speculative_tokens_per_batch_size = to_triples(ranges)
-    else:
-        logger.error("no static table: method %s cannot run the schedule of the config file", speculative.method)
 
 
 def _runtime(core: Any) -> Any:

@@ -4,7 +4,6 @@ Run it (`python -m tools.generate_fields`) after a change of the models; `--chec
 on trust: a test changes every field of a valid resource and looks at what is rendered.
 """
 
-import argparse
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dsd_operator.api.crdgen import crd
+from tools.generated_page import write_or_check
 
 TARGET: Final = Path(__file__).resolve().parents[1] / "docs" / "reference" / "fields.md"
 
@@ -118,15 +118,8 @@ def render() -> str:
 
 
 def main() -> int:
-    """Write the page, or with --check say whether it is up to date."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else None)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail where the page is out of date")
-    if not parser.parse_args().check:
-        TARGET.write_text(render())
-    elif TARGET.read_text() != render():
-        print(f"{TARGET.name} is out of date; run python -m tools.generate_fields", file=sys.stderr)
-        return 1
-    return 0
+    """Write the page, or with --check compare it; 1 when it differs."""
+    return write_or_check(TARGET, render, "tools.generate_fields", __doc__ or "")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ Run it (`python -m tools.generate_methods`) after a change of the support table 
 `dsd_runtime.topology`); `--check` only compares.
 """
 
-import argparse
 import sys
 from collections.abc import Iterator
 from itertools import chain
@@ -15,6 +14,7 @@ from dsd_runtime.compat import SUPPORTED
 from dsd_runtime.support import MODEL_USE, PARALLEL_METHODS, SERIES
 from dsd_runtime.support_rows import CHANGES, PARALLEL, ROWS, Allowed, Row
 from dsd_runtime.topology import TOPOLOGIES, Topology
+from tools.generated_page import write_or_check
 
 TARGET: Final = Path(__file__).resolve().parents[1] / "docs" / "reference" / "methods.md"
 RUNNERS: Final = ("V1", "V2")
@@ -124,14 +124,7 @@ def _topology(found: Topology) -> str:
 
 def main() -> int:
     """Write the page, or with --check compare it; 1 when it differs."""
-    arguments = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    arguments.add_argument("--check", action="store_true", help="only compare, do not write")
-    if not arguments.parse_args().check:
-        TARGET.write_text(render())
-    elif TARGET.read_text() != render():
-        print(f"{TARGET} does not fit dsd_runtime.support; run python -m tools.generate_methods", file=sys.stderr)
-        return 1
-    return 0
+    return write_or_check(TARGET, render, "tools.generate_methods", __doc__ or "")
 
 
 if __name__ == "__main__":

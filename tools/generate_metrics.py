@@ -3,7 +3,6 @@
 Run it (`python -m tools.generate_metrics`) after a change of `dsd_runtime.catalogue`; `--check` only compares.
 """
 
-import argparse
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,6 +12,7 @@ from dsd_runtime.catalogue import OTHER, SCHEDULE_FAMILIES, STEP_FAMILIES, Famil
 from dsd_runtime.outcome import MAX_POSITIONS
 from dsd_runtime.series_budget import PAGE_BYTES
 from dsd_runtime.step_metrics import FLUSH_SECONDS, MAX_BUCKETS, STEP_SECONDS_BUCKETS
+from tools.generated_page import write_or_check
 
 TARGET: Final = Path(__file__).resolve().parents[1] / "docs" / "reference" / "metrics.md"
 
@@ -143,14 +143,7 @@ def _rows(families: Iterable[Family]) -> Iterable[str]:
 
 def main() -> int:
     """Write the page, or with --check compare it; 1 when it differs."""
-    arguments = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    arguments.add_argument("--check", action="store_true", help="only compare, do not write")
-    if not arguments.parse_args().check:
-        TARGET.write_text(render())
-    elif TARGET.read_text() != render():
-        print(f"{TARGET} does not fit dsd_runtime.catalogue; run python -m tools.generate_metrics", file=sys.stderr)
-        return 1
-    return 0
+    return write_or_check(TARGET, render, "tools.generate_metrics", __doc__ or "")
 
 
 if __name__ == "__main__":

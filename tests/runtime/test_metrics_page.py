@@ -13,8 +13,8 @@ from dsd_runtime.schedule import MAX_SPECULATIVE_TOKENS
 from dsd_runtime.series_budget import PAGE_BYTES
 from tests.runtime.conftest import Engine
 from tests.runtime.test_metrics import Series, collected
-from tools import promtool
 from tools.cluster.paths import REPOSITORY
+from tools.monitoring import programs
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def lint(text: str) -> "subprocess.CompletedProcess[str]":
         line for line in text.splitlines() if line.removeprefix("# HELP ").removeprefix("# TYPE ").startswith("dsd_")
     ]
     assert len(lines) > 50
-    command = [str(promtool.ensure()), "check", "metrics"]
+    command = [str(programs.promtool()), "check", "metrics"]
     return subprocess.run(command, input="\n".join(lines) + "\n", capture_output=True, text=True, check=False)
 
 
@@ -100,7 +100,7 @@ def test_queries_of_the_documentation_are_promql(tmp_path: Path) -> None:
     rules = [{"record": f"q:{number}", "expr": query} for number, query in enumerate(asked)]
     file = tmp_path / "rules.yaml"
     file.write_text(json.dumps({"groups": [{"name": "queries", "rules": rules}]}))
-    checked = subprocess.run([str(promtool.ensure()), "check", "rules", str(file)], capture_output=True, text=True)
+    checked = subprocess.run([str(programs.promtool()), "check", "rules", str(file)], capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     named = set(re.findall(r"dsd_\w+", " ".join(asked)))
     known = {f.sample for f in catalogue.FAMILIES}

@@ -44,7 +44,7 @@ venv: ## Make or refresh the virtualenv
 lint: venv ## ruff, mypy --strict, the layers
 	@$(RUN) ruff check .
 	@$(RUN) mypy
-	@$(RUN) PYTHONPATH=operator:runtime lint-imports --no-cache
+	@$(RUN) PYTHONPATH=operator:runtime:kubectl lint-imports --no-cache
 
 test-unit: venv ## Tests that need nothing else: unit, golden, contract
 	@$(PYTEST) -m "not engine and not integration and not e2e and not long"

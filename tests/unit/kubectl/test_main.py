@@ -1,0 +1,56 @@
+"""The command as a whole: its parts load, it completes, and its failures are words."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kubectl_dsd.errors import Failure
+from kubectl_dsd.main import COMMANDS, cli, main
+from kubectl_dsd.output import plain
+
+
+@pytest.fixture
+def kubeconfig(tmp_path: Path) -> Path:
+    """One with two contexts and an address where nothing listens."""
+    contexts = [
+        {"name": name, "context": {"cluster": "c", "user": "u", "namespace": f"{name}-ns"}} for name in ("dev", "prod")
+    ]
+    path = tmp_path / "config"
+    path.write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:9"}}],
+                "users": [{"name": "u", "user": {"token": "t"}}],
+                "contexts": contexts,
+                "current-context": "dev",
+            }
+        )
+    )
+    return path
+
+
+def test_help_names_every_command() -> None:
+    shown = CliRunner().invoke(cli, ["--help"])
+    assert shown.exit_code == 0
+    assert all(f"  {name} " in shown.output for name in COMMANDS)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--bad"], ["nonsense"]])
+def test_a_wrong_command_line_exits_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_failure_is_a_line_and_a_hint(capsys: pytest.CaptureFixture[str]) -> None:
+    Failure("it broke", "Mend it.").show()
+    assert capsys.readouterr().err == "Error: it broke\nMend it.\n"
+
+
+def test_what_a_terminal_would_obey_is_written_out() -> None:
+    assert plain("a\x1b[31mb\x07 ü\n") == "a\\x1b[31mb\\x07 ü\n"

@@ -39,9 +39,15 @@ PROXY = _kubernetes("kube-proxy")
 REGISTRY = Tool("registry", "registry", "github.com/distribution/distribution/v3/cmd/registry", "3.1.1")
 COREDNS = Tool("coredns", "coredns", "github.com/coredns/coredns", "1.14.6")
 HELM = Tool("helm", "helm", "helm.sh/helm/v3/cmd/helm", "3.22.0")
+PROMETHEUS_OPERATOR = Tool(
+    "prometheus-operator",
+    "prometheus-operator",
+    "github.com/prometheus-operator/prometheus-operator/cmd/operator",
+    "0.85.0",
+)
 PAUSE = Tool("pause", "pause", "dsd-operator.io/tools/cluster/pause", "1")
 
 # The order is the order of building: what the API-only mode needs comes first.
 API_ONLY_TOOLS = (ETCD, APISERVER, CONTROLLER_MANAGER, KUBECTL)
 NODE_TOOLS = (*API_ONLY_TOOLS, SCHEDULER, KUBELET, PROXY, REGISTRY, COREDNS, PAUSE)
-ALL_TOOLS = (*NODE_TOOLS, HELM)
+ALL_TOOLS = (*NODE_TOOLS, HELM, PROMETHEUS_OPERATOR)

@@ -103,7 +103,8 @@ def test_kubernetes_is_one_version_throughout() -> None:
     "file", sorted((paths.PACKAGE / "go").glob("*/go.*")), ids=lambda one: f"{one.parent.name}-{one.name}"
 )
 def test_module_files_name_no_address(file: Path) -> None:
-    assert "://" not in file.read_text()
+    hashes_aside = file.read_text().replace(" h1:", " ")  # a hash may begin with two slashes
+    assert "://" not in hashes_aside
 
 
 @pytest.mark.parametrize(

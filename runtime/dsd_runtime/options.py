@@ -8,7 +8,7 @@ Messages name options and never their values: a value may be a secret.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
@@ -91,21 +91,47 @@ def _abbreviated(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(c for spelling, c in SPELLINGS.items() if spelling.startswith(name)))
 
 
+def is_negative(item: str) -> bool:
+    """Whether `item` names a switch by its `--no-` form, which may be cut short too."""
+    name = item.partition("=")[0].replace("_", "-")
+    full = SPELLINGS.keys() & {name} or {spelling for spelling in SPELLINGS if spelling.startswith(name)}
+    return all(spelling not in OPTIONS and spelling.startswith("--no-") for spelling in full) and bool(full)
+
+
+@dataclass(frozen=True)
+class Given:
+    """One item of a command line with the items after it that belong to it; `option` is None for a plain value."""
+
+    position: int
+    item: str
+    option: Option | None
+    values: tuple[str, ...] = ()
+
+
+def read(arguments: Sequence[str]) -> Iterator[Given]:
+    """Each option with its values, and each value that belongs to no option, in order."""
+    position = 0
+    while position < len(arguments):
+        item = arguments[position]
+        option = resolve(item)
+        values = tuple(_values(option, arguments[position + 1 :])) if option else ()
+        yield Given(position, item, option, values)
+        position += 1 + len(values)
+
+
 def owned_problems(extra_args: Sequence[str], field: str = "spec.engine.extraArgs") -> list[Problem]:
     """Everything in `extra_args` that is refused or that vLLM could not read; `field` is the path of the problems."""
     problems = []
-    position = 0
-    while position < len(extra_args):
-        item = extra_args[position]
-        option = resolve(item)
-        taken = _values(option, extra_args[position + 1 :]) if option else []
-        message = _split(item) or (_option_message(item, option, taken) if option else _VALUE_MESSAGE)
+    for given in read(extra_args):
+        option, item = given.option, given.item
+        message = _split(item) or (_option_message(item, option, given.values) if option else _VALUE_MESSAGE)
         if message:
-            problems.append(Problem(f"{field}[{position}]", message))
+            problems.append(Problem(f"{field}[{given.position}]", message))
         problems += [
-            Problem(f"{field}[{position + i}]", m) for i, value in enumerate(taken, start=1) if (m := _split(value))
+            Problem(f"{field}[{given.position + i}]", m)
+            for i, value in enumerate(given.values, start=1)
+            if (m := _split(value))
         ]
-        position += 1 + len(taken)
     return problems
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import yaml
 
 from dsd_runtime.convert.keys import TABLE_KEY
-from dsd_runtime.options import resolve
+from dsd_runtime.options import read
 from dsd_runtime.parameters import normalise
 from dsd_runtime.schedule import Ranges, to_triples
 from dsd_runtime.usage import UsageError
@@ -39,21 +39,16 @@ class Use:
 
 
 def uses(arguments: Sequence[str]) -> Iterator[Use]:
-    """Each option with a value, in order. What follows `--` is no option."""
+    """Each option that is clear, with its first value, in order. What follows `--` is no option."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    i = 0
-    while i < end:
-        option = resolve(arguments[i])
+    for given in read(arguments[:end]):
+        option = given.option
         if option is None or option.canonical is None:
-            i += 1
             continue
-        has_next = option.value is None and i + 1 < end
-        words = range(i, i + 2) if has_next else range(i, i + 1)
-        value = option.value if option.value is not None else arguments[i + 1] if has_next else ""
-        keys = tuple(arguments[i].partition("=")[0].split(".")[1:]) if option.dotted else ()
+        keys = tuple(given.item.partition("=")[0].split(".")[1:]) if option.dotted else ()
+        value = option.value if option.value is not None else next(iter(given.values), "")
+        words = range(given.position, given.position + 1 + len(given.values))
         yield Use(option.canonical, keys, value, words)
-        # A switch takes no value: the next word may be an option itself.
-        i += 2 if has_next and (keys or resolve(value) is None) else 1
 
 
 def with_config_file(arguments: Sequence[str]) -> list[str]:
@@ -69,13 +64,15 @@ def with_config_file(arguments: Sequence[str]) -> list[str]:
         data = yaml.safe_load(path.read_bytes())
     except (OSError, yaml.YAMLError):
         return list(arguments)
-    words: list[str] = []
-    for key, value in data.items() if isinstance(data, dict) else ():
-        words += _words(path, str(key), value)
-    return [*words, *arguments]
+    return [*(config_file_words(data, str(path)) if isinstance(data, dict) else ()), *arguments]
 
 
-def _words(path: Path, key: str, value: Any) -> list[str]:
+def config_file_words(data: Mapping[Any, Any], name: str) -> list[str]:
+    """The command line that the content of vLLM's config file `name` stands for; raises UsageError."""
+    return [word for key, value in data.items() for word in _words(name, str(key), value)]
+
+
+def _words(path: str, key: str, value: Any) -> list[str]:
     if isinstance(value, bool):
         return [f"--{key}"] if value else []
     if isinstance(value, list):

@@ -21,7 +21,8 @@ def template(crds: list[dict[str, Any]]) -> str:
     """The chart's template that renders exactly these CRDs, to be kept."""
     documents = "---\n".join(yaml.safe_dump(_kept(crd), sort_keys=False, width=1000) for crd in crds)
     header = "{{- /* Generated from crds/ by `make crds`; edit the models instead. */ -}}\n"
-    return f"{header}{{{{- if .Values.crds.install }}}}\n{_literal(documents)}{{{{- end }}}}\n"
+    check = '{{- include "dsd-operator.checkCrdOwner" . }}'
+    return f"{header}{{{{- if .Values.crds.install }}}}\n{check}\n{_literal(documents)}{{{{- end }}}}\n"
 
 
 def _kept(crd: dict[str, Any]) -> dict[str, Any]:

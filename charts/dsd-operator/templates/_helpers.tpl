@@ -1,15 +1,23 @@
-{{/* Name of everything in this release; room is left for suffixes, and third parties may use it as a label. */}}
+{{/*
+Name of everything in this release; room is left for suffixes, and third parties may use it as a label. A release's name
+may start with a digit, a Service's may not.
+*/}}
 {{- define "dsd-operator.fullname" -}}
-{{- if contains .Chart.Name .Release.Name -}}
-{{- .Release.Name | trunc 53 | trimSuffix "-" -}}
-{{- else -}}
-{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 53 | trimSuffix "-" -}}
+{{- $name := .Values.fullnameOverride -}}
+{{- if not $name -}}
+{{- $name = contains .Chart.Name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name .Chart.Name) -}}
 {{- end -}}
+{{- if regexMatch "^[0-9]" $name -}}{{- $name = printf "dsd-%s" $name -}}{{- end -}}
+{{- $name | trunc 53 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* Name of what is not namespaced: two releases of one name in two namespaces must not share it. */}}
+{{/* Name of what is not in the release's own namespace: two releases of one name must not share it. */}}
 {{- define "dsd-operator.clusterName" -}}
 {{- printf "%s-%s" .Release.Namespace (include "dsd-operator.fullname" .) -}}
+{{- end -}}
+
+{{- define "dsd-operator.serviceAccountName" -}}
+{{- .Values.serviceAccount.name | default (include "dsd-operator.fullname" .) -}}
 {{- end -}}
 
 {{- define "dsd-operator.selectorLabels" -}}
@@ -22,9 +30,14 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{ include "dsd-operator.selectorLabels" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | quote }}
+{{- with .Values.extraLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
+{{/* A reference to an image: by tag, by digest, or by both. */}}
 {{- define "dsd-operator.image" -}}
-{{- printf "%s:%s" .image.repository (.image.tag | default .root.Chart.AppVersion) -}}
+{{- $tag := .image.tag | default (ternary "" .root.Chart.AppVersion (ne .image.digest "")) -}}
+{{- .image.repository }}{{ with $tag }}:{{ . }}{{ end }}{{ with .image.digest }}@{{ . }}{{ end -}}
 {{- end -}}

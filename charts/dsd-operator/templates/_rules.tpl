@@ -1,0 +1,27 @@
+{{/* What the operator may do in the namespaces that it serves: by a ClusterRole in all, by a Role in each of some. */}}
+{{- define "dsd-operator.rules" -}}
+# The resources themselves are only read; what the operator has to say goes into their status.
+- apiGroups: [dsd-operator.io]
+  resources: [dsddeployments]
+  verbs: [get, list, watch]
+- apiGroups: [dsd-operator.io]
+  resources: [dsddeployments/status]
+  verbs: [patch]
+# Children are made and kept by server-side apply; owner references delete them.
+- apiGroups: [""]
+  resources: [configmaps, serviceaccounts, services]
+  verbs: [get, list, watch, create, patch]
+- apiGroups: [apps]
+  resources: [deployments]
+  verbs: [get, list, watch, create, patch]
+# What the children made, for the status and for the addresses to push to.
+- apiGroups: [apps]
+  resources: [replicasets]
+  verbs: [list]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list, watch]
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create]
+{{- end -}}

@@ -3,10 +3,11 @@
 import os
 import shutil
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.cluster import buildah, dockerfile, keys, paths, registry, shell
+from tools.cluster import buildah, dockerfile, image_origin, keys, paths, registry, shell
 from tools.cluster.base_images import BaseImages
 from tools.cluster.console import step
 from tools.cluster.errors import ClusterError
@@ -33,7 +34,7 @@ def describe(target: str, bases: BaseImages, root: Path = paths.REPOSITORY) -> P
     """What the image of a target is called and made of, for the tree as it is now."""
     text = (root / _DOCKERFILE).read_text()
     inputs = dockerfile.inputs(text, target)
-    files = tuple(_files(root, inputs.paths))
+    files = tuple(tracked_files(root, inputs.paths))
     key = keys.of_texts([inputs.text, *_base_arguments(bases, inputs.text), keys.of_files(root, files)])
     return ProjectImage(target, f"{repository_of(target)}:{key}", files)
 
@@ -44,11 +45,11 @@ def _base_arguments(bases: BaseImages, text: str) -> list[str]:
     return [f"{name}={value}" for name, value in values.items() if f"FROM ${{{name}}}" in text]
 
 
-def _files(root: Path, wanted: frozenset[str]) -> list[Path]:
-    """The files below these paths that git knows or would add: no caches, no build products."""
+def tracked_files(root: Path, wanted: Iterable[str]) -> list[Path]:
+    """The files below these paths that git knows or would add: no caches, no build products. Raises ClusterError."""
     missing = [path for path in sorted(wanted) if not (root / path).exists()]
     if missing:
-        raise ClusterError(f"the Dockerfile copies what does not exist: {', '.join(missing)}")
+        raise ClusterError(f"what is wanted does not exist: {', '.join(missing)}")
     if not (root / ".git").exists():
         found = [file for path in wanted for file in [root / path, *(root / path).rglob("*")]]
         return sorted({file for file in found if file.is_file() and "__pycache__" not in file.parts})
@@ -72,6 +73,7 @@ def ensure(image: ProjectImage, bases: BaseImages, root: Path = paths.REPOSITORY
 def _build(image: ProjectImage, bases: BaseImages, root: Path) -> None:
     """The context is a copy of exactly the files that are in the key: nothing else can get into the image."""
     arguments = {"PYTHON_IMAGE": bases.python, "VLLM_IMAGE": bases.vllm, **buildah.network_arguments()}
+    arguments |= image_origin.build_arguments(root, [root / _DOCKERFILE, *image.files])
     options: list[str | Path] = ["--layers", "--pull=never", "--network", "host", *buildah.certificate_mount()]
     for name, value in arguments.items():
         options += ["--build-arg", f"{name}={value}"]

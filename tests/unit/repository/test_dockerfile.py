@@ -52,3 +52,16 @@ def test_the_runtime_is_made_without_the_operator_and_the_operator_without_vllm(
 def test_bases_are_arguments() -> None:
     bases = re.findall(r"^FROM (\S+)", _TEXT, re.MULTILINE)
     assert {base for base in bases if base.startswith("$")} == {"${PYTHON_IMAGE}", "${VLLM_IMAGE}"}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_where_it_comes_from_costs_no_layer(target: str) -> None:
+    """Each commit has another revision: its arguments come after everything that is run or copied."""
+    lines = _stage(target)
+    origin = next(i for i, line in enumerate(lines) if line.startswith("ARG REVISION"))
+    assert {line.split()[0] for line in lines[origin:]} == {"ARG", "LABEL"}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_notices_are_in_the_image(target: str) -> None:
+    assert "COPY LICENSE THIRD-PARTY.md /licenses/" in _stage(target)

@@ -58,7 +58,7 @@ def _show_the_longest(labels: dict[str, str]) -> None:
             schedules.count_update(source, result)
     edges = [MAX_BATCH_SIZE - MAX_RANGES + n for n in range(MAX_RANGES)]
     ranges = from_triples(((1, edges[0], 9), *((a, a, 90 + n) for n, a in enumerate(edges[1:]))))
-    schedules.show(Active.of(Proposal(ranges, Revision(owner="o", number=2**53 - 1), "start")).describe())
+    schedules.show(Active.of(Proposal(ranges, Revision(owner="o", number=2**53 - 1), "start")).shown)
     versions = {"version": "10.20.30.dev40", "vllm_version": "10.20.30.post40+cu130"}
     show_plugin(labels, **versions, method="extract_hidden_states", runner="V2", mode="on")
     Faults(labels)

@@ -6,7 +6,7 @@ here takes and returns plain data, because utilities travel between processes.
 
 import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from dsd_runtime import __version__, compat, config_file, resolved
 from dsd_runtime.faults import Faults, utc_now
@@ -19,13 +19,19 @@ from dsd_runtime.protocol import (
     Envelope,
     ErrorState,
     SchedulePut,
+    ScheduleState,
     Versions,
 )
 from dsd_runtime.schedule import Lookup, Ranges, ScheduleRange, from_triples
 from dsd_runtime.state import Active, Answer, EngineState, Proposal, Result, Source
 from dsd_runtime.step_metrics import StepMetrics
+from dsd_runtime.throttle import Throttle
 
 logger = logging.getLogger("vllm.dsd.engine")
+
+SHOW_SECONDS: Final = 0.5
+"""In a burst of changes, how often the one in use is logged and shown in /metrics: each time costs a line and a file
+made anew, while the engine would step."""
 
 
 class EngineRuntime:
@@ -41,6 +47,7 @@ class EngineRuntime:
         self._error: ErrorState | None = None
         self._step_metrics = StepMetrics(labels, envelope.max_num_seqs, envelope.num_speculative_tokens)
         self._schedule_metrics = ScheduleMetrics(labels)
+        self._throttle = Throttle(SHOW_SECONDS)
         self._faults = Faults(labels)
         show_plugin(
             labels,
@@ -98,7 +105,7 @@ class EngineRuntime:
 
     def status(self) -> dict[str, Any]:
         """This engine core's view, as a one-engine EngineStatus."""
-        schedule = self.state.current.describe()
+        schedule = self.state.current.shown
         core = EngineCoreState(
             engine=self._engine, schedule=schedule, num_speculative_tokens=self._chosen, steps=self._steps
         )
@@ -159,7 +166,9 @@ class EngineRuntime:
         self._error = ErrorState(source=source, message=message, time=utc_now())
 
     def _changed(self, active: Active) -> None:
-        shown = active.describe()
+        self._throttle.call(lambda: self._show(active.shown))
+
+    def _show(self, shown: ScheduleState) -> None:
         number = shown.revision.number if shown.revision else None
         smoothing = f", smoothing {shown.smoothing}" if shown.smoothing else ""
         triples = [r.triple() for r in shown.ranges]

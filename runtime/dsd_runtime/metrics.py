@@ -7,15 +7,10 @@ directory costs the metrics, and a line in the log.
 
 import threading
 from collections.abc import Mapping
-from typing import Final
 
 from dsd_runtime import __version__, catalogue, compat
 from dsd_runtime.multiproc import SeriesFile, Slot, replace_gauges
 from dsd_runtime.protocol import ScheduleState
-from dsd_runtime.throttle import Throttle
-
-SHOW_SECONDS: Final = 0.05
-"""Between two writes of the schedule's series: each makes a file anew, on the thread that the engine steps on."""
 
 
 class ScheduleMetrics:
@@ -29,7 +24,6 @@ class ScheduleMetrics:
         self._file = SeriesFile("counter", f"{labels['engine']}-schedule")
         self._updates: dict[tuple[str, str], Slot] = {}
         self._lock = threading.Lock()  # the watcher of the config file has a thread of its own
-        self._throttle = Throttle(SHOW_SECONDS)
 
     def count_update(self, source: str, result: str) -> None:
         """Count one proposed schedule."""
@@ -44,14 +38,14 @@ class ScheduleMetrics:
             self._file.flush()
 
     def show(self, schedule: ScheduleState) -> None:
-        """Replace the series of the schedule in use; in a burst of changes, SHOW_SECONDS late."""
+        """Replace the series of the schedule in use."""
         revision = str(schedule.revision.number) if schedule.revision else ""
         info = {"revision": revision, "hash": schedule.hash, "source": schedule.source}
         series = [(catalogue.SCHEDULE_INFO, self._labels | info, 1.0)]
         for r in schedule.ranges:
             bounds = {"start": str(r.start_batch_size), "end": str(r.end_batch_size)}
             series.append((catalogue.SCHEDULE_RANGE, self._labels | bounds, float(r.num_speculative_tokens)))
-        self._throttle.call(lambda: replace_gauges(f"dsd-{self._labels['engine']}", series))
+        replace_gauges(f"dsd-{self._labels['engine']}", series)
 
 
 def show_plugin(labels: Mapping[str, str], **info: str) -> None:

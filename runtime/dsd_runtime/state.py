@@ -67,28 +67,26 @@ class Active:
     policy: Policy = field(compare=False)
     changes: set[str] = field(compare=False)
     """The PUTs that asked for it and have not been undone."""
+    shown: ScheduleState = field(compare=False)
+    """As the status shows it; made once, for log, metrics and status ask for it at each change."""
 
     @classmethod
     def of(cls, proposal: Proposal) -> "Active":
         """The active form of a valid proposal."""
-        smoothing = proposal.smoothing
-        policy = policy_of(proposal.ranges, smoothing)
+        ranges, revision, source, smoothing = proposal.ranges, proposal.revision, proposal.source, proposal.smoothing
+        shown = ScheduleState(
+            revision=revision,
+            hash=schedule_hash(ranges, smoothing),
+            source=source,
+            ranges=ranges,
+            smoothing=smoothing,
+        )
         changes = {proposal.change} if proposal.change else set()
-        return cls(proposal.ranges, proposal.revision, proposal.source, smoothing, policy, changes)
+        return cls(ranges, revision, source, smoothing, policy_of(ranges, smoothing), changes, shown)
 
     def says(self, proposal: Proposal) -> bool:
         """Whether `proposal` has the content that is in use."""
         return (self.ranges, self.smoothing) == (proposal.ranges, proposal.smoothing)
-
-    def describe(self) -> ScheduleState:
-        """This schedule as the status shows it."""
-        return ScheduleState(
-            revision=self.revision,
-            hash=schedule_hash(self.ranges, self.smoothing),
-            source=self.source,
-            ranges=self.ranges,
-            smoothing=self.smoothing,
-        )
 
 
 class EngineState:
@@ -108,6 +106,7 @@ class EngineState:
         self._changed = changed
         self._history = [self.current]
         self._forgotten: Revision | None = None
+        self._newest: Revision | None = None
         self._lock = threading.Lock()
         changed(self.current)
 
@@ -121,10 +120,7 @@ class EngineState:
         with self._lock:
             answer = self._judge(proposal)
             if answer.result is Result.APPLIED:
-                self._history.append(Active.of(proposal))
-                if len(self._history) > MAX_HISTORY:
-                    self._forgotten = newest([self._forgotten, self._history.pop(0).revision])
-                self._swap(self._history[-1])
+                self._append(Active.of(proposal))
             elif answer.result is Result.UNCHANGED and proposal.change and self.current.changes:
                 self.current.changes.add(proposal.change)
             return answer
@@ -143,9 +139,17 @@ class EngineState:
             if undone.changes:
                 return False
             self._history = [active for active in self._history if active is not undone]
+            self._newest = newest([self._forgotten, *(active.revision for active in self._history)])
             if undone is self.current:
                 self._swap(self._history[-1])
             return True
+
+    def _append(self, active: Active) -> None:
+        self._history.append(active)
+        if len(self._history) > MAX_HISTORY:
+            self._forgotten = newest([self._forgotten, self._history.pop(0).revision])
+        self._newest = newest([self._newest, active.revision])
+        self._swap(active)
 
     def _swap(self, active: Active) -> None:
         self.current = active
@@ -165,7 +169,7 @@ class EngineState:
         """The answer where the revision alone decides: the same schedule again, or an older one."""
         if revision == self.current.revision and self.current.says(proposal):
             return Answer(Result.UNCHANGED)
-        seen = newest([self._forgotten, *(active.revision for active in self._history)])
+        seen = self._newest
         if seen is None or revision.number > seen.number:
             return None
         relation = "the same number with other content" if revision.number == seen.number else "older"

@@ -1,4 +1,4 @@
-"""Does the last of many calls that come close together, as `metrics` shows the schedule. Pure but for a clock.
+"""Does the last of many calls that come close together, as `engine` shows the schedule. Pure but for a clock.
 
 One change is shown at once. A hundred in a second need not be shown each, and must not cost the engine core, which
 takes them between two steps, a file each.

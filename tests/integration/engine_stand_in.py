@@ -87,7 +87,7 @@ class StandIn:
 
     def status(self) -> EngineStatus:
         """The answer to GET."""
-        schedule = self.state.current.describe()
+        schedule = self.state.current.shown
         core = EngineCoreState(engine=0, schedule=schedule, num_speculative_tokens=3, steps=0)
         versions = Versions(runtime="0.1.0", vllm="0.32.0")
         return EngineStatus(mode="on", versions=versions, envelope=_ENVELOPE, schedule=schedule, engines=(core,))

@@ -67,6 +67,31 @@ for n, body in enumerate(sys.argv[1:]):
         runtime._watcher.poll()
 print(json.dumps({"results": results, "schedule": runtime.status()["schedule"]}))
 """
+BURST = """
+import json, logging, sys, time
+from prometheus_client import CollectorRegistry, multiprocess
+from dsd_runtime.engine import EngineRuntime
+from tests.runtime.examples import envelope, ranges
+
+lines = []
+handler = logging.Handler()
+handler.emit = lambda record: lines.append(record.getMessage())
+logging.getLogger("vllm.dsd.engine").setLevel("INFO")
+logging.getLogger("vllm.dsd.engine").addHandler(handler)
+
+def shown():
+    registry = CollectorRegistry()
+    multiprocess.MultiProcessCollector(registry)
+    samples = [s for family in registry.collect() for s in family.samples]
+    return [s.labels["revision"] for s in samples if s.name == "dsd_schedule_revision_info"]
+
+runtime = EngineRuntime(envelope(), {}, ranges((1, 16, 4)), {"model_name": "m", "engine": "0"})
+taken = [runtime.put(body, str(n))["status"]["schedule"]["revision"]["number"] for n, body in enumerate(sys.argv[1:])]
+deadline = time.monotonic() + 30
+while shown() != [str(taken[-1])] and time.monotonic() < deadline:
+    time.sleep(0.01)
+print(json.dumps({"taken": taken, "shown": shown(), "lines": lines}))
+"""
 GOOD = "ranges: [{startBatchSize: 1, endBatchSize: 8, numSpeculativeTokens: 2}]"
 
 
@@ -160,3 +185,12 @@ def test_refused_put_does_not_bring_back_a_file_without_a_revision(tmp_path: Pat
     found = run(tmp_path, GOOD, put(5, 3), put(4, 1), put(6, 99), program=REFUSED)
     assert found["results"] == ["applied", "stale", "invalid"]
     assert (found["schedule"]["source"], found["schedule"]["revision"]["number"]) == ("http", 5)
+
+
+def test_a_burst_of_changes_is_obeyed_at_once_and_shown_at_its_end(tmp_path: Path) -> None:
+    """A hundred changes in a second must cost the engine neither a hundred lines nor a hundred files."""
+    found = run(tmp_path, None, *(put(number, 1 + number % 4) for number in range(1, 101)), program=BURST)
+    assert found["taken"] == list(range(1, 101)), "each is in use when its PUT is answered"
+    assert found["shown"] == ["100"]
+    assert "revision 100)" in found["lines"][-1]
+    assert len(found["lines"]) < 50

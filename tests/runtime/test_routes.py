@@ -120,7 +120,7 @@ class Core:
 
     def status(self) -> dict[str, Any]:
         """A status with one engine core."""
-        shown = self.state.current.describe()
+        shown = self.state.current.shown
         core = {"engine": self.index, "schedule": shown, "num_speculative_tokens": 1, "steps": 0}
         versions = {"runtime": "1", "vllm": "2"}
         status = {"mode": "on", "versions": versions, "envelope": self.state.envelope, "schedule": shown}

@@ -30,7 +30,7 @@ def propose(state: EngineState, what: Ranges, number: int | None, source: Source
 def test_start_schedule_is_in_use() -> None:
     state = new_state()
     assert state.current.ranges == START
-    assert state.current.describe().source == "start"
+    assert state.current.shown.source == "start"
 
 
 def test_newer_wins_whichever_way_it_comes() -> None:
@@ -67,7 +67,7 @@ def test_smoothing_is_part_of_the_content() -> None:
     state, how = new_state(), Smoothing(dwell_steps=20)
     assert state.accept(smoothed(5, how)).result is Result.APPLIED
     assert isinstance(state.current.policy, SmoothedPolicy)
-    shown = state.current.describe()
+    shown = state.current.shown
     assert (shown.smoothing, shown.hash) == (how, schedule_hash(A, how))
     assert state.accept(smoothed(5, how)).result is Result.UNCHANGED
     assert state.accept(smoothed(5, None)).result is Result.STALE
@@ -79,7 +79,7 @@ def test_a_schedule_without_smoothing_turns_it_off() -> None:
     state.accept(smoothed(5, Smoothing(margin_percent=10)))
     assert state.accept(smoothed(6, None)).result is Result.APPLIED
     assert isinstance(state.current.policy, TablePolicy)
-    assert state.current.describe().dump().keys() == {"revision", "hash", "source", "ranges"}
+    assert state.current.shown.dump().keys() == {"revision", "hash", "source", "ranges"}
 
 
 def test_a_file_without_revision_changes_its_smoothing_alone() -> None:

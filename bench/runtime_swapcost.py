@@ -23,9 +23,9 @@ METHOD: Final = " ".join(
     f"""
     One engine of the sweep's kind with the plugin serves the edit workload in a closed loop, {CONCURRENCY}
     requests at once, for a fixed time, over and over with {PER_SECOND:g} swaps per second and without, in pairs;
-    the order within a pair alternates. A swap is what a PUT makes the engine core do: the two utilities of the
-    route (check, then put) with its JSON body and an ascending revision, between two steps, which is when vLLM's
-    engine core handles utilities, with the metrics of the schedule written anew each time, on tmpfs as in a pod.
+    the order within a pair alternates. A swap is what a PUT makes a single engine core do: the route's utility
+    `dsd_put` with a JSON body and an ascending revision, between two steps, which is when vLLM's engine core handles
+    utilities, with log and metrics of the schedule as they are in a pod (on tmpfs; twice a second in such a burst).
     The two schedules that take turns differ only above {CONCURRENCY}, so that every step has the same K and only
     the swapping itself can cost anything. HTTP and the check of the token are not in it: they happen in the API
     server's process.

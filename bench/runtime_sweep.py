@@ -48,8 +48,7 @@ def measure(model: str, plan: Plan) -> tuple[list[dict[str, Any]], dict[str, str
             pool.start(spec)
         for kind in KINDS:
             rows += _workload(pool, model, plan, kind, progress)
-        compared = comparisons(rows)
-        rows += [*compared, _explanation(pool, plan, rows)]
+        rows += [*comparisons(rows), _explanation(pool, plan, rows)]
         return rows, pool[OURS].call("versions")
 
 

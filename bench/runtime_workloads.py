@@ -19,6 +19,10 @@ KINDS: Final[tuple[Kind, ...]] = ("edit", "chat")
 CONCURRENCIES: Final = (1, 2, 4, 8, 16, 32)
 ROLLOUT_REQUESTS: Final = 32
 CHAT_PENALTY: Final = 1.2
+TEXT_TOKENS: Final = 110
+"""Each text of prompts.json has at least so many tokens of SmolLM2."""
+PROSE: Final = 2
+"""The first texts of prompts.json are prose, the others programs."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,10 @@ def prompt(kind: Kind, number: int) -> str:
         return _chat(questions[number % len(questions)])
     name = names[number // len(texts) % len(names)]
     text = texts[number % len(texts)].format(name=name)
-    what = "code" if text.startswith("def ") else "text"
+    return _edit("code" if text.startswith("def ") else "text", name, text)
+
+
+def _edit(what: str, name: str, text: str) -> str:
     return _chat(f"Repeat this {what}, but change the name {name} to {_NEW_NAME}:\n\n{text}")
 
 
@@ -66,11 +73,20 @@ def closed_loop(kind: Kind, concurrency: int, tokens: int = 96) -> tuple[Task, .
     return tuple(task(kind, i, tokens * (8 + i * 5 % 9) // 12) for i in range(number))
 
 
-def rollout(requests: int = ROLLOUT_REQUESTS, longest: int = 448) -> tuple[Task, ...]:
-    """One batch as reinforcement learning makes it: all start at once, half of each kind, lengths with a long tail.
+def rollout(number: int, requests: int = ROLLOUT_REQUESTS, longest: int = 448) -> tuple[Task, ...]:
+    """The batch with this number, as reinforcement learning makes them: all start at once, lengths with a long tail.
 
-    The lengths are log-normal (median 56 tokens, sigma 1, at most `longest`), drawn once with a fixed seed.
+    The lengths are log-normal (median 56 tokens, sigma 1, at most `longest`), drawn with the number as seed. Each
+    request is an edit of as much text as its answer is long, so that drafts are as good at its end as at its beginning.
     """
-    chance = random.Random(20)
+    chance = random.Random(number)
     lengths = [min(longest, max(16, round(chance.lognormvariate(4.03, 1.0)))) for _ in range(requests)]
-    return tuple(task(KINDS[i % 2], i, length) for i, length in enumerate(lengths))
+    return tuple(Task(_long_edit(number * requests + i, length), length) for i, length in enumerate(lengths))
+
+
+def _long_edit(number: int, tokens: int) -> str:
+    """An edit whose text has `tokens` tokens or more."""
+    texts, names = _PROMPTS["texts"][:PROSE], _PROMPTS["names"]
+    name = names[number // PROSE % len(names)]
+    parts = [texts[(number + i) % len(texts)].format(name=name) for i in range(-(-tokens // TEXT_TOKENS))]
+    return _edit("text", name, "\n\n".join(parts))

@@ -129,11 +129,13 @@ def test_every_round_begins_with_another_configuration() -> None:
 
 
 def test_the_workloads_are_the_same_each_time_and_their_prompts_differ() -> None:
-    assert rollout() == rollout()
+    assert rollout(3) == rollout(3) != rollout(4)
     assert len({prompt("edit", number) for number in range(48)}) == 48
     assert len({prompt("chat", number) for number in range(32)}) == 32
-    lengths = sorted(task.tokens for task in rollout())
-    assert lengths[-1] > 4 * lengths[len(lengths) // 2], "the tail is long"
+    batches = [sorted(task.tokens for task in rollout(number)) for number in range(10)]
+    tails = sorted(lengths[-1] / lengths[len(lengths) // 2] for lengths in batches)
+    assert tails[len(tails) // 2] > 4, "the tail is long"
+    assert all(len({task.prompt for task in rollout(number)}) == 32 for number in range(10))
     for concurrency in (1, 32):
         tasks = closed_loop("edit", concurrency, 48)
         assert len(tasks) >= max(2, concurrency)

@@ -1,0 +1,71 @@
+"""NetworkPolicies over plain dicts: which of them guard a pod's incoming traffic, and whether they let a peer in. Pure.
+
+The semantics are those of networking.k8s.io/v1: a policy without `policyTypes` is about incoming traffic; a pod that
+any such policy selects takes only what one of them allows.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Object = Mapping[str, Any]
+
+
+def ingress_policies(policies: Sequence[Object], pod: Object) -> list[str]:
+    """Names of the policies that restrict what may come into `pod`."""
+    return sorted(str(policy["metadata"]["name"]) for policy in restricting(policies, pod))
+
+
+def restricting(policies: Sequence[Object], pod: Object) -> list[Object]:
+    """The policies of the pod's namespace that select it for incoming traffic."""
+    namespace = pod["metadata"].get("namespace")
+    labels = pod["metadata"].get("labels") or {}
+    return [
+        policy
+        for policy in policies
+        if policy["metadata"].get("namespace") == namespace
+        and "Ingress" in ((policy.get("spec") or {}).get("policyTypes") or ["Ingress"])
+        and selects((policy.get("spec") or {}).get("podSelector") or {}, labels)
+    ]
+
+
+def lets_in(policies: Sequence[Object], pod: Object, peer: Object, namespace_labels: Mapping[str, str]) -> bool:
+    """Whether a pod, `peer`, may reach `pod` on any port, as far as selectors say; address blocks count as a yes."""
+    guards = restricting(policies, pod)
+    rules = [rule for policy in guards for rule in (policy.get("spec") or {}).get("ingress") or ()]
+    return not guards or any(_allows(rule, pod, peer, namespace_labels) for rule in rules)
+
+
+def _allows(rule: Object, pod: Object, peer: Object, namespace_labels: Mapping[str, str]) -> bool:
+    sources = rule.get("from")
+    return not sources or any(_matches(source, pod, peer, namespace_labels) for source in sources)
+
+
+def _matches(source: Object, pod: Object, peer: Object, namespace_labels: Mapping[str, str]) -> bool:
+    if "ipBlock" in source:
+        return True
+    if "namespaceSelector" in source:
+        right_namespace = selects(source["namespaceSelector"] or {}, namespace_labels)
+    else:
+        right_namespace = peer["metadata"].get("namespace") == pod["metadata"].get("namespace")
+    return right_namespace and selects(source.get("podSelector") or {}, peer["metadata"].get("labels") or {})
+
+
+def selects(selector: Object, labels: Mapping[str, str]) -> bool:
+    """Whether a label selector fits; an empty one fits everything."""
+    wanted = selector.get("matchLabels") or {}
+    if not wanted.items() <= dict(labels).items():
+        return False
+    return all(_fits(expression, labels) for expression in selector.get("matchExpressions") or ())
+
+
+def _fits(expression: Object, labels: Mapping[str, str]) -> bool:
+    key, values = expression["key"], expression.get("values") or ()
+    match expression["operator"]:
+        case "In":
+            return labels.get(key) in values
+        case "NotIn":
+            return labels.get(key) not in values
+        case "Exists":
+            return key in labels
+        case _:
+            return key not in labels

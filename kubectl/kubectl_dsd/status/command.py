@@ -1,0 +1,113 @@
+"""`kubectl dsd status`: the command line."""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import click
+from rich.console import RenderableType
+from rich.live import Live
+
+from kubectl_dsd.cluster import Cluster
+from kubectl_dsd.errors import EXIT_CODES
+from kubectl_dsd.options import all_namespaces_option, cluster_options, name_argument, output_option
+from kubectl_dsd.output import Output, console, print_data, to_yaml
+from kubectl_dsd.status import gather, show
+
+EPILOG = f"""\
+\b
+Examples:
+  kubectl dsd status
+  kubectl dsd status -A
+  kubectl dsd status demo -n llm
+  kubectl dsd status demo --watch
+  kubectl dsd status demo -o json
+
+{EXIT_CODES}"""
+
+Look = Callable[[], tuple[Any, RenderableType]]
+"""Looks once; what it saw as data, and for people."""
+
+
+@click.command(epilog=EPILOG)
+@name_argument(required=False)
+@all_namespaces_option
+@click.option("-w", "--watch", is_flag=True, help="Look again and again, until interrupted.")
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.2),
+    default=2.0,
+    show_default=True,
+    help="Seconds between two looks of --watch.",
+)
+@output_option
+@cluster_options
+def status(
+    cluster: Cluster, name: str | None, all_namespaces: bool, watch: bool, interval: float, output: Output
+) -> None:
+    """Show conditions, pods, the schedule, and which pods do not use it and why.
+
+    With NAME everything about one deployment: its engines are asked through the API server. Without, a line for each
+    deployment of the namespace.
+    """
+    if name is not None and all_namespaces:
+        raise click.UsageError("give NAME, or -A, not both")
+    look = _one(cluster, name) if name is not None else _many(cluster, all_namespaces)
+    if watch:
+        _watch(look, interval, output)
+        return
+    data, shown = look()
+    if output == "table":
+        console().print(shown)
+    else:
+        print_data(data, output)
+
+
+def _one(cluster: Cluster, name: str) -> Look:
+    def look() -> tuple[Any, RenderableType]:
+        found = gather.overview(cluster, cluster.deployment(name))
+        return found.data(), show.one(found)
+
+    return look
+
+
+def _many(cluster: Cluster, everywhere: bool) -> Look:
+    def look() -> tuple[Any, RenderableType]:
+        found = sorted(
+            cluster.deployments(everywhere), key=lambda d: (d["metadata"]["namespace"], d["metadata"]["name"])
+        )
+        data = {"items": [gather.summary(deployment) for deployment in found]}
+        where = "in any namespace" if everywhere else f"in namespace {cluster.namespace}"
+        return data, show.many(found, everywhere) if found else f"There are no DSDDeployments {where}."
+
+    return look
+
+
+def _watch(look: Look, interval: float, output: Output) -> None:
+    """In place on a terminal; elsewhere, and for programs, a new document whenever something has changed."""
+    if output == "table" and sys.stdout.isatty():
+        with Live(console=console(), screen=False, auto_refresh=False) as live:
+            while True:
+                live.update(look()[1], refresh=True)
+                time.sleep(interval)
+    last = None
+    while True:
+        data, shown = look()
+        if data != last:
+            _print_change(data, shown, output, first=last is None)
+        last = data
+        time.sleep(interval)
+
+
+def _print_change(data: Any, shown: RenderableType, output: Output, first: bool) -> None:
+    if output == "json":
+        click.echo(json.dumps(data, ensure_ascii=False))
+    elif output == "yaml":
+        click.echo(f"---\n{to_yaml(data)}", nl=False)
+    else:
+        if not first:
+            click.echo()
+        console().print(shown)
+    sys.stdout.flush()

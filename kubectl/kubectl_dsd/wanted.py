@@ -1,0 +1,51 @@
+"""What a DSDDeployment asks for, read from the plain object. Pure.
+
+One of another version may hold more than this command knows, and one from before the CRD's rules less.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from dsd_runtime.schedule import Ranges, ScheduleRange, Smoothing, schedule_hash
+from kubectl_dsd.errors import Failure
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Ranges and smoothing, as the resource, a pod or a file has them."""
+
+    ranges: Ranges
+    smoothing: Smoothing | None = None
+
+    @property
+    def hash(self) -> str:
+        """The same that engines and the operator show."""
+        return schedule_hash(self.ranges, self.smoothing)
+
+    def data(self) -> dict[str, Any]:
+        """As `-o json` shows it."""
+        smoothing = {} if self.smoothing is None else {"smoothing": self.smoothing.model_dump(by_alias=True)}
+        return {"hash": self.hash, "ranges": [r.model_dump(by_alias=True) for r in self.ranges], **smoothing}
+
+
+def schedule_of(deployment: Mapping[str, Any]) -> Schedule:
+    """`spec.schedule` and `spec.smoothing`; raises Failure where they cannot be understood."""
+    spec = deployment.get("spec") or {}
+    return _schedule(spec.get("schedule") or (), spec.get("smoothing"), "the deployment's schedule")
+
+
+def engine_schedule(state: Mapping[str, Any]) -> Schedule:
+    """The schedule in an engine's status; raises Failure."""
+    return _schedule(state.get("ranges") or (), state.get("smoothing"), "what the engine answers")
+
+
+def _schedule(rows: Any, smoothing: Any, what: str) -> Schedule:
+    try:
+        ranges = tuple(ScheduleRange.model_validate(row) for row in rows)
+        found = Smoothing.model_validate(smoothing) if smoothing else None
+    except (ValidationError, TypeError) as error:
+        raise Failure(f"{what} is not understood: {error}", "Is this command older than the operator?") from error
+    return Schedule(ranges, None if found is None or found.off else found)

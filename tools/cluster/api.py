@@ -7,6 +7,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from tools.cluster import api_only, components, control_plane, gobuild, paths, versions
 from tools.cluster import images as _images
@@ -62,9 +63,10 @@ class ApiOnlyCluster:
     Starts in about 4 s once the programs are built. Whatever ends the test run, also SIGKILL, the next use cleans up.
     """
 
-    def __init__(self, admission_plugins: tuple[str, ...] = ()) -> None:
-        """``admission_plugins`` are those of the API server that are not on by default."""
+    def __init__(self, admission_plugins: tuple[str, ...] = (), audit: bool = False) -> None:
+        """``admission_plugins`` are those of the API server that are not on by default; ``audit`` see :meth:`audit`."""
         self._admission_plugins = admission_plugins
+        self._audit = audit
         self._state: Path | None = None
         self._plane: ControlPlane | None = None
 
@@ -77,7 +79,7 @@ class ApiOnlyCluster:
         assert owner is not None, "this process runs"
         Layout(self._state).owner.write_text(json.dumps(owner.__dict__))
         try:
-            self._plane = api_only.start(self._state, self._admission_plugins)
+            self._plane = api_only.start(self._state, self._admission_plugins, self._audit)
         except BaseException:
             api_only.stop(self._state)  # the logs stay for whoever reads the error; the next run removes them
             raise
@@ -110,6 +112,12 @@ class ApiOnlyCluster:
     def logs(self) -> Path:
         """The directory with one log per component."""
         return self._running.layout.logs
+
+    def audit(self, user: str) -> list[dict[str, Any]]:
+        """The audit events of every answered request of a user, oldest first; needs ``audit=True``."""
+        with self._running.audit_log.open() as lines:
+            events = [json.loads(line) for line in lines if line.endswith("\n")]
+        return [event for event in events if event["user"]["username"] == user]
 
     def stop_apiserver(self) -> None:
         """Stop the API server: clients see refused connections. etcd and the controllers stay."""

@@ -44,10 +44,10 @@ def _running(layout: Layout) -> bool:
     return all(components.daemon(layout, name).running() for name in names)
 
 
-def start(state: Path, admission_plugins: tuple[str, ...] = ()) -> ControlPlane:
+def start(state: Path, admission_plugins: tuple[str, ...] = (), audit: bool = False) -> ControlPlane:
     """Start a cluster in ``state``, or return the one that runs there. What a crash left is removed first.
 
-    ``admission_plugins`` are those of the API server that are not on by default.
+    ``admission_plugins`` are those of the API server that are not on by default; for ``audit`` see ControlPlane.
 
     Raises ClusterError with the component and the end of its log if it does not start.
     """
@@ -60,7 +60,7 @@ def start(state: Path, admission_plugins: tuple[str, ...] = ()) -> ControlPlane:
         stop(state)
         layout.make()
         try:
-            return _start(layout, admission_plugins)
+            return _start(layout, admission_plugins, audit)
         except components.ComponentError as error:
             _stop_components(layout)
             if attempt == _STARTS or not error.lost_race_for_port:
@@ -68,9 +68,9 @@ def start(state: Path, admission_plugins: tuple[str, ...] = ()) -> ControlPlane:
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-def _start(layout: Layout, admission_plugins: tuple[str, ...]) -> ControlPlane:
+def _start(layout: Layout, admission_plugins: tuple[str, ...], audit: bool) -> ControlPlane:
     chosen = ports.free_ports(3)
-    plane = replace(_plane(layout, *chosen), admission_plugins=admission_plugins)
+    plane = replace(_plane(layout, *chosen), admission_plugins=admission_plugins, audit=audit)
     control_plane.make_credentials(plane)
     components.start(layout, control_plane.etcd(plane), control_plane.apiserver(plane))
     components.start(layout, control_plane.controller_manager(plane))

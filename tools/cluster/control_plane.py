@@ -3,6 +3,7 @@
 The API-only mode and the full node differ only in :class:`ControlPlane`'s fields.
 """
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,12 @@ from tools.cluster.paths import Layout
 
 TOKEN_KEY = "service-account"
 ISSUER = "https://kubernetes.default.svc.cluster.local"
+_AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [{"level": "Metadata"}],
+}
 # The default client-side limits (20 requests per second) would be what a test of many objects measures.
 _CLIENT_LIMITS = ("--kube-api-qps=500", "--kube-api-burst=1000")
 
@@ -22,6 +29,7 @@ class ControlPlane:
     """Addresses and ports of one control plane. ``node_name`` is empty without a node.
 
     ``token_keys`` are the key pairs of service-account tokens: the first signs, all are believed and published.
+    With ``audit`` the API server writes who asked for what, and whether it was allowed, to :attr:`audit_log`.
     """
 
     layout: Layout
@@ -34,6 +42,7 @@ class ControlPlane:
     node_name: str = ""
     admission_plugins: tuple[str, ...] = ()
     token_keys: tuple[str, ...] = (TOKEN_KEY,)
+    audit: bool = False
 
     @property
     def server(self) -> str:
@@ -44,6 +53,11 @@ class ControlPlane:
     def authority(self) -> Authority:
         """The cluster's certificate authority."""
         return Authority(self.layout.certificates)
+
+    @property
+    def audit_log(self) -> Path:
+        """One JSON object for each request, written before its answer goes out."""
+        return self.layout.logs / "audit.jsonl"
 
     @property
     def client(self) -> kubeapi.ApiClient:
@@ -120,6 +134,8 @@ def apiserver_command(plane: ControlPlane) -> list[str | Path]:
     plugins = [*(["NodeRestriction"] if plane.node_name else []), *plane.admission_plugins]
     if plugins:
         command.append(f"--enable-admission-plugins={','.join(plugins)}")
+    if plane.audit:
+        command += audit_options(plane)
     if not plane.node_name:
         # A loopback address is no legal endpoint of the `kubernetes` Service.
         return [*command, "--authorization-mode=RBAC", "--endpoint-reconciler-type=none"]
@@ -131,6 +147,17 @@ def apiserver_command(plane: ControlPlane) -> list[str | Path]:
         f"--kubelet-certificate-authority={authority.certificate('ca')}",
         f"--kubelet-client-certificate={authority.certificate('admin')}",
         f"--kubelet-client-key={authority.key('admin')}",
+    ]
+
+
+def audit_options(plane: ControlPlane) -> list[str | Path]:
+    """Write the audit policy; returns the API server's options for it."""
+    policy = plane.layout.data / "audit-policy.json"
+    policy.write_text(json.dumps(_AUDIT_POLICY))
+    return [
+        f"--audit-policy-file={policy}",
+        f"--audit-log-path={plane.audit_log}",
+        "--audit-log-mode=blocking",
     ]
 
 

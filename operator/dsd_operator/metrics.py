@@ -10,6 +10,8 @@ from typing import Any, Final
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
+from dsd_operator.pod_gauges import PodGauges
+
 _RESOURCE: Final = ("dsd_namespace", "dsd_name")
 _PASS_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _APPLY_SECONDS: Final = (0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0)
@@ -51,6 +53,7 @@ class Metrics:
             [*_RESOURCE, "type", "status", "reason"],
             registry=registry,
         )
+        self._pods = PodGauges(_RESOURCE, registry)
         self._api_requests = Counter(
             "dsd_operator_api_requests_total",
             "Requests to the API server by verb and status code; code 0: no answer.",
@@ -70,13 +73,15 @@ class Metrics:
         self._queue_depth.set_function(depth)
 
     def set_status(self, namespace: str, name: str, status: Mapping[str, Any]) -> None:
-        """Publish the conditions of one resource in place of what was there."""
+        """Publish the conditions and pods of one resource in place of what was there."""
         new = {str(c["type"]): (str(c["status"]), str(c["reason"])) for c in status.get("conditions") or ()}
         self._replace(namespace, name, new)
+        self._pods.set(namespace, name, status)
 
     def remove(self, namespace: str, name: str) -> None:
         """The resource is gone, and its series with it."""
         self._replace(namespace, name, {})
+        self._pods.remove(namespace, name)
 
     def render(self) -> tuple[bytes, str]:
         """Body and content type for /metrics."""

@@ -93,6 +93,22 @@ def test_a_condition_has_one_series_at_a_time() -> None:
     assert samples(metrics, "dsd_operator_managed_deployments") == {("true",): 1, ("false",): 1, ("unknown",): 0}
 
 
+def test_pods_are_counted_as_the_status_counts_them() -> None:
+    metrics = Metrics("1")
+    pods = {"ready": "3/5", "schedule": {"podsTotal": 6, "podsApplied": 2, "podsUnknown": 1}}
+    metrics.set_status("a", "demo", {**status("False", "RollingOut"), **pods})
+    assert samples(metrics, "dsd_operator_replicas") == {("demo", "a"): 5}
+    assert samples(metrics, "dsd_operator_ready_replicas") == {("demo", "a"): 3}
+    assert samples(metrics, "dsd_operator_schedule_pods") == {
+        ("demo", "a", "applied"): 2,
+        ("demo", "a", "unknown"): 1,
+        ("demo", "a", "out_of_sync"): 3,
+    }
+    metrics.remove("a", "demo")
+    for name in ("replicas", "ready_replicas", "schedule_pods"):
+        assert samples(metrics, f"dsd_operator_{name}") == {}
+
+
 def test_series_go_with_the_resource() -> None:
     metrics = Metrics("1")
     metrics.set_status("a", "demo", status("True", "Ready"))

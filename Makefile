@@ -104,8 +104,16 @@ docs: venv ## Write the tables of the documentation, and that of vLLM's options
 	@$(RUN) $(PY) -m tools.generate_fields
 	@$(RUN) $(PY) -m tools.generate_methods
 	@$(RUN) $(PY) -m tools.generate_metrics
+	@$(RUN) $(PY) -m tools.generate_tables
+	@$(RUN) $(PY) -m tools.generate_commands
+	@$(RUN) $(PY) -m tools.generate_benefit
 	@$(RUN) $(PY) -m tools.generate_option_table
 	@$(RUN) $(PY) -m bench.report
+
+.PHONY: site
+site: venv ## Build the documentation as a site in build/site, checking every link and anchor
+	@$(RUN) NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
+	@echo "build/site/index.html"
 
 check-generated: venv ## Fail where a generated file is out of date
 	@$(RUN) $(PY) -m dsd_operator.api.crdgen --check crds/dsddeployments.yaml
@@ -113,6 +121,9 @@ check-generated: venv ## Fail where a generated file is out of date
 	@$(RUN) $(PY) -m tools.generate_fields --check
 	@$(RUN) $(PY) -m tools.generate_methods --check
 	@$(RUN) $(PY) -m tools.generate_metrics --check
+	@$(RUN) $(PY) -m tools.generate_tables --check
+	@$(RUN) $(PY) -m tools.generate_commands --check
+	@$(RUN) $(PY) -m tools.generate_benefit --check
 	@$(RUN) $(PY) -m tools.generate_option_table --check
 
 lock: venv ## Write the dependency locks anew, keeping versions that still fit (rm requirements/dev.txt: newest)

@@ -11,7 +11,7 @@ from dsd_operator.settings import SettingsError, describe, from_environment
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the operator; returns the exit status."""
-    _parser().parse_args(arguments)
+    parser().parse_args(arguments)
     try:
         settings = from_environment(os.environ)
     except SettingsError as error:
@@ -30,15 +30,16 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """The command line; its help names every setting."""
+    made = argparse.ArgumentParser(
         prog="dsd-operator",
         description="Kubernetes operator for vLLM's dynamic speculative decoding. Settings are environment variables:",
         epilog=describe() + "\n\nOutside a cluster KUBECONFIG, or ~/.kube/config, says where the API server is.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    return parser
+    made.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    return made
 
 
 if __name__ == "__main__":

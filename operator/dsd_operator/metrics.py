@@ -24,7 +24,10 @@ class Metrics:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each one, which nobody asks for
         self.registry = registry = CollectorRegistry()
         self.reconcile_total = Counter(
-            "dsd_operator_reconcile_total", "Reconcile passes by result.", ["result"], registry=registry
+            "dsd_operator_reconcile_total",
+            "Passes by result: success; retry, something could not be done yet; error, the pass ended early; gone.",
+            ["result"],
+            registry=registry,
         )
         self.reconcile_duration_seconds = Histogram(
             "dsd_operator_reconcile_duration_seconds",

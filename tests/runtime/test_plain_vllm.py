@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from dsd_runtime.config_file import parse
+from tests.docs.blocks import blocks
 from tests.runtime.conftest import COMMON
 from tests.runtime.server import START_SECONDS, STOP_SECONDS, free_port, wait_until
 
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.engine
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "how-to" / "plain-vllm.md"
-BLOCKS: list[str] = re.findall(r"^```bash\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+BLOCKS = [block.text for block in blocks(PAGE) if block.language == "sh"]
 INSTALL = "pip install './runtime[vllm]'\n"
 
 

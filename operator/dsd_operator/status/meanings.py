@@ -1,0 +1,98 @@
+"""What each reason means and what to do about it: one text for the reference page and for whoever explains a status.
+
+`tools.generate_tables` writes docs/reference/conditions.md from it. Pure.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dsd_operator.status.reasons import Reason
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """One reason in Markdown. `remedy` is empty where there is nothing to do."""
+
+    means: str
+    remedy: str = ""
+
+
+MEANINGS: Final[Mapping[Reason, Meaning]] = {
+    Reason.AVAILABLE: Meaning("pods serve"),
+    Reason.ROLLED_OUT: Meaning("every pod is made from the current spec and ready"),
+    Reason.APPLIED: Meaning(
+        "every pod uses the schedule; the message has remarks, such as a K outside `preparedTokens`",
+    ),
+    Reason.READY: Meaning(
+        "all of the spec is in force; the message says what has a catch, and where vLLM resolved something "
+        "else than the spec says",
+    ),
+    Reason.SCALED_TO_ZERO: Meaning("`replicas` is 0"),
+    Reason.SYNTHETIC_ACCEPTANCE: Meaning(
+        "pods serve in vLLM's benchmark mode (`rejection_sample_method: synthetic`): which drafts are "
+        "accepted is made up, and so is the text",
+        "remove it from `drafter.parameters` where users read the answers",
+    ),
+    Reason.CREATING: Meaning("the children are being made", "wait"),
+    Reason.ROLLING_OUT: Meaning("pods are being replaced after a change that needs a restart", "wait"),
+    Reason.STARTING: Meaning("pods load the model or capture graphs", "wait; `kubectl logs` shows how far"),
+    Reason.NO_PODS_READY: Meaning("no pod is ready, and nothing is known to be wrong", "wait"),
+    Reason.SCHEDULING_GATED: Meaning(
+        "another controller (Kueue, for example) holds the pods back; the message names its gate",
+        "ask that controller",
+    ),
+    Reason.INVALID_SPEC: Meaning("the message names each field and what is wrong with it", "change the field"),
+    Reason.APPLY_FAILED: Meaning(
+        "the API server refused a child, the message is its own; or it has not answered for seconds",
+        "change what the message names; look at slow admission webhooks",
+    ),
+    Reason.FOREIGN_OBJECT: Meaning(
+        "an object that is not ours has the name of a child",
+        "delete it, or rename the resource",
+    ),
+    Reason.POD_CREATION_FAILED: Meaning(
+        "a quota, a limit range, Pod Security or an admission webhook refuses the pods",
+        "change what the message names",
+    ),
+    Reason.PROGRESS_DEADLINE_EXCEEDED: Meaning(
+        "pods were not ready within `startup.timeoutSeconds` and ten minutes",
+        "see the message, or raise the field",
+    ),
+    Reason.UNSCHEDULABLE: Meaning(
+        "no node has room, or a claim or a toleration is missing",
+        "see the scheduler's words in the message",
+    ),
+    Reason.IMAGE_PULL_BACK_OFF: Meaning(
+        "the image cannot be pulled",
+        "check `engine.image` and the pull secrets in `podTemplate`",
+    ),
+    Reason.CONTAINER_CONFIG_ERROR: Meaning(
+        "a Secret or ConfigMap is missing, or the image runs as root",
+        "make it, or set what the message says",
+    ),
+    Reason.CONTAINER_START_ERROR: Meaning("the container cannot be created or started", "see the message"),
+    Reason.CRASH_LOOP_BACK_OFF: Meaning(
+        "a container ends again and again; the message has its exit code and what ended it",
+        "see the message",
+    ),
+    Reason.OOM_KILLED: Meaning(
+        "a container went over its memory limit",
+        "raise `resources.limits.memory`, or lower what vLLM takes",
+    ),
+    Reason.POD_NOT_READY: Meaning("a pod still starts; it starts with the schedule", "wait"),
+    Reason.POD_UNREACHABLE: Meaning(
+        "no answer over HTTP; the file brings the schedule within about a minute",
+        "let the operator reach port 8000 if you want it within a second",
+    ),
+    Reason.TOKEN_REFUSED: Meaning(
+        "the pod refuses the operator's token; the file brings the schedule",
+        "wait: keys are renewed; else see the operator's log",
+    ),
+    Reason.REFUSED_BY_ENGINE: Meaning("the engine refuses the schedule; the message says why", "change the schedule"),
+    Reason.RUNTIME_PLUGIN_OFF: Meaning(
+        "this version of vLLM takes a schedule at start only",
+        "restart the pods, or use an image with a supported vLLM",
+    ),
+}
+"""Every reason that is a condition's; the states of single pods included."""

@@ -1,7 +1,7 @@
 """Write the generated tables in pages that people write.
 
 They stand between `<!-- begin NAME -->` and `<!-- end -->`. Run it (`python -m tools.generate_tables`) after a change
-of the operator's settings, metrics or reasons; `--check` only compares.
+of the operator's settings, metrics, reasons or rights; `--check` only compares.
 """
 
 import argparse
@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+import yaml
 from prometheus_client.metrics import MetricWrapperBase
 
 from dsd_operator.metrics import Metrics
 from dsd_operator.settings import Settings, variable
 from dsd_operator.status.meanings import MEANINGS
 
-REFERENCE: Final = Path(__file__).resolve().parents[1] / "docs" / "reference"
+_ROOT: Final = Path(__file__).resolve().parents[1]
+_RULES: Final = _ROOT / "charts" / "dsd-operator" / "templates" / "_rules.tpl"
 _REGION: Final = re.compile(r"(<!-- begin ([a-z-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
@@ -47,10 +49,20 @@ def reasons() -> Iterator[str]:
     yield from (f"| `{reason}` | {text.means} | {text.remedy} |\n" for reason, text in MEANINGS.items())
 
 
+def rights() -> Iterator[str]:
+    """What the operator may do in the namespaces that it serves: the rules of the chart, which are plain YAML."""
+    yield "| API group | Resources | Verbs |\n|---|---|---|\n"
+    text = "".join(line for line in _RULES.read_text().splitlines(keepends=True) if not line.startswith("{{"))
+    for rule in yaml.safe_load(text):
+        groups = ", ".join(f"`{group}`" if group else "core" for group in rule["apiGroups"])
+        yield f"| {groups} | {', '.join(rule['resources'])} | {', '.join(rule['verbs'])} |\n"
+
+
 TABLES: Final[Mapping[str, Callable[[], Iterable[str]]]] = {
     "settings": settings,
     "operator-metrics": operator_metrics,
     "reasons": reasons,
+    "rights": rights,
 }
 
 
@@ -65,7 +77,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.generate_tables", description=description)
     parser.add_argument("--check", action="store_true", help="write nothing; fail where a table is out of date")
     check, outdated = parser.parse_args().check, 0
-    for page in sorted(REFERENCE.glob("*.md")):
+    for page in sorted((_ROOT / "docs").rglob("*.md")):
         text = page.read_text(encoding="utf-8")
         if (current := render(text)) != text:
             outdated += 1

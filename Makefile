@@ -93,7 +93,7 @@ images: venv ## Build the operator's and the runtime's image
 
 ##@ Maintain
 .PHONY: generate crds docs check-generated lock clean
-generate: crds docs ## Write everything that is generated
+generate: crds docs dashboards ## Write everything that is generated
 
 crds: venv ## Write the CRD from the models, and the chart's copy of it
 	@$(RUN) $(PY) -m dsd_operator.api.crdgen > crds/dsddeployments.yaml.new
@@ -108,12 +108,17 @@ docs: venv ## Write the tables of the documentation, and that of vLLM's options
 	@$(RUN) $(PY) -m tools.generate_commands
 	@$(RUN) $(PY) -m tools.generate_benefit
 	@$(RUN) $(PY) -m tools.generate_option_table
+	@$(RUN) $(PY) -m tools.generate_vllm_metrics
 	@$(RUN) $(PY) -m bench.report
 
 .PHONY: site
 site: venv ## Build the documentation as a site in build/site, checking every link and anchor
 	@$(RUN) NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
 	@echo "build/site/index.html"
+
+.PHONY: dashboards
+dashboards: venv ## Write the Grafana dashboards that the chart ships
+	@$(RUN) $(PY) -m tools.dashboards
 
 check-generated: venv ## Fail where a generated file is out of date
 	@$(RUN) $(PY) -m dsd_operator.api.crdgen --check crds/dsddeployments.yaml
@@ -125,6 +130,8 @@ check-generated: venv ## Fail where a generated file is out of date
 	@$(RUN) $(PY) -m tools.generate_commands --check
 	@$(RUN) $(PY) -m tools.generate_benefit --check
 	@$(RUN) $(PY) -m tools.generate_option_table --check
+	@$(RUN) $(PY) -m tools.generate_vllm_metrics --check
+	@$(RUN) $(PY) -m tools.dashboards --check
 
 lock: venv ## Write the dependency locks anew, keeping versions that still fit (rm requirements/dev.txt: newest)
 	@cd requirements && $(COMPILE) --no-emit-package triton dev.in -o dev.txt

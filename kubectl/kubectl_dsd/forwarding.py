@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -23,11 +24,16 @@ def port_forward(cluster: Cluster, namespace: str, pod: str, port: int = ENGINE_
     process = subprocess.Popen(
         [*command, f"pod/{pod}", f":{port}"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
+    reader = threading.Thread(target=_drain, args=(process,), daemon=True)
     try:
-        yield f"http://127.0.0.1:{_local_port(process, pod)}"
+        port = _local_port(process, pod)
+        reader.start()
+        yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
         process.wait()
+        if reader.ident is not None:
+            reader.join()
         if process.stdout is not None:
             process.stdout.close()
 
@@ -41,3 +47,10 @@ def _local_port(process: "subprocess.Popen[str]", pod: str) -> int:
             return int(found[1])
         said.append(line.strip())
     raise Failure(f"no port can be forwarded to pod {pod}: {' '.join(said) or 'kubectl ended without a word'}")
+
+
+def _drain(process: "subprocess.Popen[str]") -> None:
+    """Read what kubectl says of each connection: with a full pipe it would stop serving."""
+    assert process.stdout is not None
+    for _ in process.stdout:
+        pass

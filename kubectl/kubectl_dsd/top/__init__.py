@@ -1,0 +1,1 @@
+"""`kubectl dsd top`: what the engines do now, refreshed in place."""

@@ -1,0 +1,215 @@
+"""`kubectl dsd profile` and the schedule on a real API server with the real operator: set, acknowledged, put back."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+from collections.abc import Callable
+from typing import Final
+
+import pytest
+
+from dsd_runtime.schedule import from_triples
+from kubectl_dsd.cluster import Cluster
+from kubectl_dsd.errors import ApiFailure, Failure
+from kubectl_dsd.kubeconfig import Target
+from kubectl_dsd.profile.measurement import Outcome, restoring
+from kubectl_dsd.profile.ownership import schedule_owners
+from kubectl_dsd.profile.schedules import ChangedMeanwhile, Restored, Schedules
+from tests.integration.world import FIRST, NAME, SECOND, World, ranges, spec
+from tools.cluster.api import ApiOnlyCluster, kubectl
+
+WHOLE: Final = [(1, 256, 2)]
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def client(world: World, cluster: ApiOnlyCluster) -> Cluster:
+    """The command's own client, in the test's namespace."""
+    return Cluster.connect(Target(str(cluster.kubeconfig), namespace=world.namespace))
+
+
+@pytest.fixture
+def running(world: World) -> World:
+    """A deployment whose two engines use its schedule."""
+    world.operator()
+    world.create(replicas=2)
+    world.engines(2)
+    world.wait_schedule(2)
+    return world
+
+
+def in_spec(world: World) -> list[dict[str, int]]:
+    """The schedule that the resource asks for."""
+    found: list[dict[str, int]] = world.resource()["spec"]["schedule"]
+    return found
+
+
+def test_a_schedule_is_set_once_every_engine_uses_it_and_put_back(running: World, client: Cluster) -> None:
+    schedules = Schedules(client, client.deployment(NAME))
+
+    resource = schedules.use(from_triples(WHOLE))
+
+    assert resource["status"]["schedule"]["podsApplied"] == 2
+    assert in_spec(running) == ranges(WHOLE)
+    assert schedules.restore().done
+    assert in_spec(running) == ranges(FIRST)
+    assert schedules.restore().text == ""
+
+
+def test_what_was_never_changed_is_not_put_back(running: World, client: Cluster) -> None:
+    schedules = Schedules(client, client.deployment(NAME))
+    generation = running.resource()["metadata"]["generation"]
+
+    assert schedules.restore().done
+    assert running.resource()["metadata"]["generation"] == generation
+
+
+def test_a_schedule_that_somebody_else_sets_stops_the_profile_and_stays(running: World, client: Cluster) -> None:
+    schedules = Schedules(client, client.deployment(NAME))
+    schedules.use(from_triples(WHOLE))
+
+    running.schedule(SECOND)
+
+    with pytest.raises(ChangedMeanwhile, match="changed meanwhile by"):
+        schedules.use(from_triples([(1, 256, 1)]))
+    restored = schedules.restore()
+    assert restored.done
+    assert "stays" in restored.text
+    assert schedules.undo_command() in restored.text
+    assert in_spec(running) == ranges(SECOND)
+
+
+def test_who_puts_the_old_schedule_back_is_named(running: World, client: Cluster) -> None:
+    schedules = Schedules(client, client.deployment(NAME))
+    schedules.use(from_triples(WHOLE))
+
+    running.schedule(FIRST)
+
+    with pytest.raises(ChangedMeanwhile) as stopped:
+        schedules.check()
+    assert "in sync" in stopped.value.hint
+
+
+def test_another_change_of_the_spec_stops_the_profile_and_the_schedule_comes_back(
+    running: World, client: Cluster
+) -> None:
+    schedules = Schedules(client, client.deployment(NAME))
+    schedules.use(from_triples(WHOLE))
+
+    running.patch(replicas=1)
+
+    with pytest.raises(ChangedMeanwhile, match="not its schedule"):
+        schedules.check()
+    assert schedules.restore().done
+    assert in_spec(running) == ranges(FIRST)
+
+
+def test_what_is_applied_stays(running: World, client: Cluster) -> None:
+    schedules = Schedules(client, client.deployment(NAME))
+    schedules.use(from_triples(WHOLE))
+
+    schedules.keep(from_triples(SECOND))
+
+    assert schedules.restore().text == ""
+    assert in_spec(running) == ranges(SECOND)
+
+
+def test_its_owners_own_the_schedule_again(running: World, client: Cluster) -> None:
+    """Else the next server-side apply of the schedule's owner would end in a conflict with us."""
+    before = owners(running)
+    schedules = Schedules(client, client.deployment(NAME))
+
+    schedules.use(from_triples(WHOLE))
+    meanwhile = owners(running)
+    schedules.restore()
+
+    assert meanwhile == {("kubectl-dsd", "Update")}
+    assert owners(running) == before == {("dsd-testbed", "Apply")}
+    manifest = {**running.resource(), "spec": spec(SECOND, replicas=2), "status": None}
+    manifest["metadata"] = {"name": NAME, "namespace": running.namespace}
+    running.kubectl("apply", "--server-side", "--field-manager=dsd-testbed", "-f", "-", given=json.dumps(manifest))
+    assert in_spec(running) == ranges(SECOND)
+
+
+def owners(world: World) -> set[tuple[str, str]]:
+    """(manager, operation) of those that own the schedule."""
+    shown = world.kubectl("get", "dsd", NAME, "--show-managed-fields", "-o", "json")
+    return {(entry["manager"], entry["operation"]) for entry in schedule_owners(json.loads(shown))}
+
+
+def fail() -> None:
+    """What a request that breaks does."""
+    raise Failure("the connection broke")
+
+
+def twice() -> None:
+    """An impatient person."""
+    os.kill(os.getpid(), signal.SIGINT)
+    pytest.fail("not interrupted")
+
+
+@pytest.mark.parametrize(
+    ("what", "number"),
+    [(fail, None), (twice, signal.SIGINT), (lambda: os.kill(os.getpid(), signal.SIGTERM), signal.SIGTERM)],
+    ids=["failure", "SIGINT", "SIGTERM"],
+)
+def test_however_it_ends_the_schedule_comes_back(
+    running: World, client: Cluster, what: Callable[[], None], number: int | None
+) -> None:
+    schedules, outcome = Schedules(client, client.deployment(NAME)), Outcome()
+    told: list[str] = []
+
+    with restoring(schedules, outcome, told.append):
+        schedules.use(from_triples(WHOLE))
+        what()
+
+    assert in_spec(running) == ranges(FIRST)
+    assert outcome.signal == number
+    assert (outcome.failure is None) == (number is not None)
+    assert outcome.notes == ["the schedule is as it was before"]
+    assert schedules.undo_command() in told[0]
+
+
+def test_a_second_signal_does_not_end_what_puts_it_back(running: World, client: Cluster) -> None:
+    outcome = Outcome()
+    told: list[str] = []
+
+    class Pressed(Schedules):
+        """Ctrl-C is pressed again in the middle of putting it back."""
+
+        def restore(self, seconds: float = 1.0) -> Restored:
+            os.kill(os.getpid(), signal.SIGINT)
+            return super().restore(seconds)
+
+    schedules = Pressed(client, client.deployment(NAME))
+    with restoring(schedules, outcome, told.append):
+        schedules.use(from_triples(WHOLE))
+        os.kill(os.getpid(), signal.SIGINT)
+
+    assert in_spec(running) == ranges(FIRST)
+    assert any("being put back" in text for text in told)
+
+
+def test_a_restore_that_fails_says_how_to_do_it_by_hand(
+    running: World, client: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The API server goes away; the real one cannot be stopped here, other tests need it."""
+    schedules, outcome = Schedules(client, client.deployment(NAME)), Outcome()
+
+    with restoring(schedules, outcome, lambda _: None, seconds=0.0):
+        schedules.use(from_triples(WHOLE))
+
+        def unreachable(*_: object, **__: object) -> None:
+            raise ApiFailure(0, "the API server cannot be reached")
+
+        monkeypatch.setattr(client, "get", unreachable)
+
+    monkeypatch.undo()
+    assert outcome.failure is not None
+    command = schedules.undo_command()
+    assert command in outcome.failure.message
+    subprocess.run([str(kubectl()), *shlex.split(command)[1:]], check=True, capture_output=True)
+    assert in_spec(running) == ranges(FIRST)

@@ -1,0 +1,156 @@
+"""`top` over pods that come, go, restart, and cannot be asked. The API server is a stand-in that fails on demand."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from kubectl_dsd.cluster import Cluster, Json
+from kubectl_dsd.errors import ApiFailure
+from kubectl_dsd.top.samples import Look, Watcher
+from kubectl_dsd.top.show import document, notes, table
+
+DEPLOYMENT: dict[str, Any] = {"metadata": {"namespace": "team", "name": "demo"}}
+POLICY = {"metadata": {"name": "deny-all", "namespace": "team"}, "spec": {"podSelector": {}}}
+
+
+def pod(name: str, *, ready: bool = True, restarts: int = 0, phase: str = "Running") -> dict[str, Any]:
+    """A pod with an address."""
+    return {
+        "metadata": {"namespace": "team", "name": name, "uid": f"uid-of-{name}", "labels": {"app": "x"}},
+        "status": {
+            "phase": phase,
+            "podIP": "10.0.0.1",
+            "conditions": [{"type": "Ready", "status": str(ready)}],
+            "containerStatuses": [{"name": "engine", "restartCount": restarts}],
+        },
+    }
+
+
+def page(emitted: float, mode: str = "on") -> str:
+    """A page with what this test needs."""
+    return f"""# TYPE dsd_plugin_info gauge
+dsd_plugin_info{{mode="{mode}"}} 1
+# TYPE dsd_num_speculative_tokens gauge
+dsd_num_speculative_tokens{{engine="0"}} 2
+# TYPE dsd_steps_total counter
+dsd_steps_total{{k="2",concurrency="1"}} {emitted / 2}
+# TYPE dsd_emitted_tokens_total counter
+dsd_emitted_tokens_total{{k="2",concurrency="1"}} {emitted}
+"""
+
+
+class Server(Cluster):
+    """What an API server says of pods and their pages; an ApiFailure is raised."""
+
+    def __init__(self) -> None:
+        self.present: list[Json] = []
+        self.pages: dict[str, str | ApiFailure] = {}
+        self.policies: list[Json] = []
+
+    def pods(self, deployment: Mapping[str, Any]) -> list[Json]:  # noqa: ARG002 - there is one
+        """The pods."""
+        return self.present
+
+    def pod_get(self, namespace: str, pod: str, path: str, port: int = 0, timeout: float = 0) -> bytes:  # noqa: ARG002
+        """A pod's page, or its failure; an engine's status fails like its page."""
+        found = self.pages[pod]
+        if isinstance(found, ApiFailure):
+            raise found
+        return found.encode() if path == "/metrics" else b'{"mode": "on"}'
+
+    def list(self, kind: str, namespace: str | None, selector: str = "", fields: str = "") -> "list[Json]":  # noqa: ARG002
+        """The NetworkPolicies."""
+        return self.policies
+
+
+def watcher(server: Server) -> Watcher:
+    """Over the one deployment."""
+    return Watcher(server, lambda: [DEPLOYMENT])
+
+
+def only(look: Look) -> dict[str, Any]:
+    """The one pod of a look, as a program gets it."""
+    (found,) = document(look)["pods"]
+    return cast(dict[str, Any], found)
+
+
+def test_the_second_look_has_rates() -> None:
+    server = Server()
+    server.present, server.pages = [pod("a")], {"a": page(100)}
+    watch = watcher(server)
+
+    first = only(watch.look())
+    server.pages["a"] = page(160)
+    second = only(watch.look())
+
+    assert first["rates"] is None
+    assert second["rates"]["tokensPerStep"] == 2
+    assert second["rates"]["tokensPerSecond"] > 0
+    assert (second["state"], second["numSpeculativeTokens"], second["note"]) == ("serving", [2], None)
+
+
+def test_a_restarted_engine_has_no_rates_until_its_second_look() -> None:
+    server = Server()
+    server.present, server.pages = [pod("a")], {"a": page(100)}
+    watch = watcher(server)
+    watch.look()
+
+    server.present, server.pages = [pod("a", restarts=1)], {"a": page(110)}
+    after_restart = only(watch.look())
+    server.pages = {"a": page(120)}
+
+    assert after_restart["rates"] is None
+    assert only(watch.look())["rates"] is not None
+
+
+def test_pods_that_come_and_go_do_not_stop_it() -> None:
+    server = Server()
+    server.present, server.pages = [pod("a")], {"a": page(1), "b": page(2)}
+    watch = watcher(server)
+    watch.look()
+
+    server.present = [pod("b"), pod("c", phase="Failed")]
+    look = watch.look()
+
+    assert [(p.pod, p.state) for p in look.pods] == [("b", "serving"), ("c", "ending")]
+    assert look.rates() is None
+
+
+def test_a_pod_that_starts_is_said_to_start() -> None:
+    server = Server()
+    server.present = [pod("a", ready=False)]
+    server.pages = {"a": ApiFailure(503, "x", "", {"message": "dial tcp: connect: connection refused"})}
+
+    found = only(watcher(server).look())
+
+    assert found["state"] == "starting"
+    assert found["note"].startswith("not serving yet")
+
+
+def test_a_policy_in_the_way_is_named() -> None:
+    server = Server()
+    server.present, server.policies = [pod("a"), pod("b")], [POLICY]
+    blocked = ApiFailure(
+        503, "x", "", {"message": "error trying to reach service: dial tcp 10.0.0.1:8000: i/o timeout"}
+    )
+    server.pages = {"a": blocked, "b": page(1)}
+
+    look = watcher(server).look()
+
+    assert [p.state for p in look.pods] == ["blocked", "serving"]
+    assert "blocked by the NetworkPolicy deny-all" in notes(look)[0]
+
+
+def test_a_plugin_that_is_off_is_told() -> None:
+    server = Server()
+    server.present, server.pages = [pod("a")], {"a": page(1, mode="off")}
+
+    assert only(watcher(server).look())["state"] == "plugin-off"
+
+
+def test_the_table_has_a_row_per_pod_and_one_for_all() -> None:
+    server = Server()
+    server.present, server.pages = [pod("a"), pod("b")], {"a": page(1), "b": page(2)}
+    look = watcher(server).look()
+
+    assert table(look).row_count == 3
+    assert len(table(look, everywhere=True).columns) == len(table(look).columns) + 1

@@ -95,7 +95,9 @@ def _of_level(page: list[Block], level: str) -> list[Block]:
     levels = {"shell", "api"} if level == "api" else {level}
     if level == "shell" and any(block.level == "api" for block in page):
         return []
-    return [b for b in page if b.level in levels or b.comment == "output"]
+    ours = [block for block in page if block.level in levels]
+    shown = outputs(page)
+    return [each for block in ours for each in (block, shown.get(block)) if each is not None]
 
 
 def outputs(page: list[Block]) -> dict[Block, Block]:

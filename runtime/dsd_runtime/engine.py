@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from dsd_runtime import __version__, compat, config_file, resolved
 from dsd_runtime.faults import Faults, utc_now
+from dsd_runtime.history import History
 from dsd_runtime.metrics import ScheduleMetrics, show_plugin
 from dsd_runtime.outcome import StepOutcome
 from dsd_runtime.protocol import (
@@ -49,6 +50,7 @@ class EngineRuntime:
         self._schedule_metrics = ScheduleMetrics(labels)
         self._throttle = Throttle(SHOW_SECONDS)
         self._faults = Faults(labels)
+        self._history = History()
         show_plugin(
             labels,
             version=__version__,
@@ -119,6 +121,10 @@ class EngineRuntime:
             faults=self._faults.now(),
         ).dump()
 
+    def history(self) -> dict[str, Any]:
+        """What this engine core has used since it started, as an EngineCoreHistory."""
+        return self._history.tell(self._engine).dump()
+
     def check(self, body: str) -> dict[str, Any]:
         """What `put` would answer, without doing it."""
         return encode(self.state.check(proposal_of(body)))
@@ -166,6 +172,7 @@ class EngineRuntime:
         self._error = ErrorState(source=source, message=message, time=utc_now())
 
     def _changed(self, active: Active) -> None:
+        self._history.add(active.shown)
         self._throttle.call(lambda: self._show(active.shown))
 
     def _show(self, shown: ScheduleState) -> None:

@@ -94,6 +94,12 @@ def dsd_status(core: Any) -> dict[str, Any]:
     return dict(runtime.status()) if runtime is not None else off_status(resolved.refusal(core.vllm_config))
 
 
+def dsd_history(core: Any) -> dict[str, Any] | None:
+    """Utility: this engine core's EngineCoreHistory; None where the plugin is off."""
+    runtime = _runtime(core)
+    return dict(runtime.history()) if runtime is not None else None
+
+
 def dsd_check(core: Any, body: str) -> dict[str, Any]:
     """Utility: whether this engine core would take the schedule of a PUT."""
     runtime = _runtime(core)
@@ -114,6 +120,7 @@ def dsd_roll_back(core: Any, change: str) -> bool:
 
 UTILITIES: Final[Mapping[str, Callable[..., Any]]] = {
     "dsd_status": dsd_status,
+    "dsd_history": dsd_history,
     "dsd_check": dsd_check,
     "dsd_put": dsd_put,
     "dsd_roll_back": dsd_roll_back,

@@ -13,6 +13,7 @@ from dsd_runtime.schedule import MAX_RANGES, ScheduleRange, Smoothing
 
 STATUS_PATH: Final = "/dsd/v1/status"
 SCHEDULE_PATH: Final = "/dsd/v1/schedule"
+HISTORY_PATH: Final = "/dsd/v1/history"
 PROBLEM_CONTENT_TYPE: Final = "application/problem+json"
 CONFIG_FILE_NAME: Final = "config.yaml"
 MAX_BODY_BYTES: Final = 64 * 1024
@@ -22,9 +23,7 @@ MAX_BODY_BYTES: Final = 64 * 1024
 class Wire(BaseModel):
     """Base of everything on the wire: frozen, camelCase, unknown fields refused, no coercion."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True)
 
     def dump(self) -> dict[str, Any]:
         """JSON-ready dict in wire spelling, unset optionals left out."""
@@ -157,6 +156,32 @@ class EngineStatus(Wire):
     engines: tuple[EngineCoreState, ...] = ()
     faults: tuple[Fault, ...] = ()
     last_error: ErrorState | None = None
+
+
+class PastSchedule(Wire):
+    """A schedule and when it came into use (RFC 3339 UTC)."""
+
+    time: str
+    schedule: ScheduleState
+
+
+class EngineCoreHistory(Wire):
+    """What one engine core has used since `started`, the oldest first.
+
+    `forgotten` counts the changes since then that are no longer among `changes`; what was before is not known at all.
+    """
+
+    engine: int
+    started: str
+    forgotten: int
+    changes: tuple[PastSchedule, ...]
+
+
+class EngineHistory(Wire):
+    """Body of `GET /dsd/v1/history`. With `mode` off there is nothing to tell."""
+
+    mode: Literal["on", "off"]
+    engines: tuple[EngineCoreHistory, ...] = ()
 
 
 class FieldProblem(Wire):

@@ -1,4 +1,4 @@
-"""The endpoint plugin: `GET /dsd/v1/status` and `PUT /dsd/v1/schedule`.
+"""The endpoint plugin: `GET /dsd/v1/status`, `GET /dsd/v1/history` and `PUT /dsd/v1/schedule`.
 
 Runs in the API server, reaches the engine cores only through vLLM's engine client (utilities set by `plugin`). All or
 nothing: several engine cores must all agree before one takes a schedule, and it is taken back if one refuses after all.
@@ -21,6 +21,7 @@ from dsd_runtime.auth import AuthError
 from dsd_runtime.explain import field_errors
 from dsd_runtime.plugin import off_status
 from dsd_runtime.protocol import (
+    HISTORY_PATH,
     MAX_BODY_BYTES,
     PROBLEM_CONTENT_TYPE,
     SCHEDULE_PATH,
@@ -74,6 +75,7 @@ class Engines:
     def __init__(self, client: Any) -> None:
         self._client = client
         self._statuses = Shared(self._read_status)
+        self._histories = Shared(lambda: self.call("dsd_history"))
         self._writers = Line(MAX_WAITING_WRITERS)
         self._rolling_back: set[asyncio.Task[None]] = set()
 
@@ -99,6 +101,13 @@ class Engines:
 
     async def _read_status(self) -> dict[str, Any]:
         return merge(await self.call("dsd_status"))
+
+    async def history(self) -> dict[str, Any]:
+        """What each engine core has used since it started."""
+        if compat.gate().mode == "off":
+            return {"mode": "off", "engines": []}
+        told = [core for core in await self._histories.read() if core is not None]
+        return {"mode": "on" if told else "off", "engines": sorted(told, key=itemgetter("engine"))}
 
     async def put(self, put: SchedulePut) -> dict[str, Any]:
         """Let every engine core use the schedule, or none; answers with the status after it."""
@@ -252,12 +261,18 @@ class DsdEndpoints:
         self._access = Access()
 
     def attach_router(self, app: Any) -> None:
-        """Add the two routes."""
+        """Add the routes."""
         from starlette.requests import ClientDisconnect, Request
 
         async def get_status(_: Request) -> Any:
             try:
                 return response(200, await self._engines.status())
+            except RequestProblemError as problem:
+                return problem_response(problem)
+
+        async def get_history(_: Request) -> Any:
+            try:
+                return response(200, await self._engines.history())
             except RequestProblemError as problem:
                 return problem_response(problem)
 
@@ -271,6 +286,7 @@ class DsdEndpoints:
                 return problem_response(RequestProblemError(400, "the connection ended before the body did"))
 
         app.add_api_route(STATUS_PATH, get_status, methods=["GET"], summary="Schedule and envelope of this engine")
+        app.add_api_route(HISTORY_PATH, get_history, methods=["GET"], summary="Schedules used since the start")
         app.add_api_route(SCHEDULE_PATH, put_schedule, methods=["PUT"], summary="Change the schedule while it runs")
 
     async def init_state(self, engine_client: Any, state: Any, args: Any) -> None:  # noqa: ARG002

@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from dsd_runtime.auth import AuthError, authorize
+from dsd_runtime.history import History
 from dsd_runtime.protocol import (
+    HISTORY_PATH,
     PROBLEM_CONTENT_TYPE,
     SCHEDULE_PATH,
     STATUS_PATH,
     ConfigFile,
     EngineCoreState,
+    EngineHistory,
     EngineStatus,
     Envelope,
     ProblemDocument,
@@ -47,7 +50,8 @@ class StandIn:
     def __init__(self, address: str, config_file: Callable[[], ConfigFile | None]) -> None:
         self.address = address
         self.config_file = config_file
-        self.state = EngineState(_ENVELOPE, {}, _START, lambda _: None)
+        self.history = History()
+        self.state = EngineState(_ENVELOPE, {}, _START, lambda active: self.history.add(active.shown))
         self.tokens: list[str] = []
         """Every token that a PUT carried, in order."""
         self.refuse_tokens: set[str] = set()
@@ -126,6 +130,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.engine.hold()
         if self.path == STATUS_PATH:
             self._answer(200, self.server.engine.status().dump())
+        elif self.path == HISTORY_PATH:
+            told = EngineHistory(mode="on", engines=(self.server.engine.history.tell(0),))
+            self._answer(200, told.dump())
         else:
             self._answer(404, {"detail": "Not Found"})
 

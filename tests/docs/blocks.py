@@ -6,6 +6,7 @@ docs/development/documentation.md has the comments and what they mean; `tests.do
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -59,6 +60,7 @@ def pages() -> list[Path]:
     return sorted({path for pattern in _PAGES for path in REPOSITORY.glob(pattern)})
 
 
+@cache
 def blocks(page: Path) -> list[Block]:
     """The blocks of a page, in order. A page's `<!-- run all: … -->` is the comment of all its commands."""
     text = page.read_text(encoding="utf-8")

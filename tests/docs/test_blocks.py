@@ -31,9 +31,11 @@ def test_every_command_is_run_or_says_why_not() -> None:
 
 
 def _is_test(block: Block) -> bool:
-    """Whether the comment names a test that names the page."""
+    """Whether the comment names a test that names the page, or its folder."""
     path = REPOSITORY / block.level
-    return block.level.startswith("tests/") and path.is_file() and block.page.name in path.read_text()
+    if not block.level.startswith("tests/") or not path.is_file():
+        return False
+    return any(name in path.read_text() for name in (block.page.name, f'"{block.page.parent.name}"'))
 
 
 def test_commands_stand_in_blocks_that_are_run() -> None:

@@ -36,7 +36,7 @@ def test_commands(page: Path, kept: Handle, tmp_path: Path) -> None:
     kubeconfig.write_text(yaml.safe_dump(content))
     port = free_port()
     names = {
-        r"\b(dsd[ /]|dsd-operator.io/|dsddeployments/|service/|deployment=|status |explain |top |profile |set |show |diff |history )llama\b": rf"\g<1>{kept.name}",
+        r"(?<![\w.-])llama(?![\w.-])": kept.name,
         r"\b(service/\S+) 8000\b": rf"\g<1> {port}:8000",
         r"\blocalhost:8000\b": f"localhost:{port}",
     }

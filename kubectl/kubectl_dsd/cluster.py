@@ -106,6 +106,12 @@ class Cluster:
         found = self.list("Pod", meta["namespace"], selector_string(names_for(meta["name"])))
         return sorted(found, key=lambda pod: str(pod["metadata"]["name"]))
 
+    def log(self, namespace: str, pod: str, container: str, *, previous: bool = False, lines: int = 60) -> str:
+        """The end of a container's log, or of the one before its last restart; raises ApiFailure."""
+        query = {"container": container, "tailLines": lines, "previous": "true" if previous else "false"}
+        address = f"{kinds.path('Pod', namespace, pod, 'log')}?{urlencode(query)}"
+        return self._send("GET", address, "read pods/log").decode(errors="replace")
+
     # Engines, through the API server's proxy
 
     def pod_get(self, namespace: str, pod: str, path: str, port: int = ENGINE_PORT, timeout: float = 12.0) -> bytes:
@@ -115,13 +121,17 @@ class Cluster:
 
     def engine_status(self, namespace: str, pod: str) -> Json:
         """An engine's /dsd/v1/status as it answers; raises ApiFailure."""
-        content = self.pod_get(namespace, pod, STATUS_PATH)
+        return self.engine_document(namespace, pod, STATUS_PATH)
+
+    def engine_document(self, namespace: str, pod: str, path: str) -> Json:
+        """What an engine answers on one of the runtime's routes; raises ApiFailure."""
+        content = self.pod_get(namespace, pod, path)
         try:
             found = json.loads(content)
         except ValueError:
             found = None
         if not isinstance(found, dict) or "mode" not in found:
-            raise ApiFailure(200, f"pod {pod} answers with something other than an engine's status")
+            raise ApiFailure(200, f"pod {pod} answers with something other than an engine's {path}")
         return found
 
     # The rest
@@ -177,11 +187,10 @@ class Cluster:
         content_type: str = "application/json",
         timeout: float | None = None,
     ) -> bytes:
-        text = None if body is None else json.dumps(body)
         headers = {"Accept": "application/json, */*", "Content-Type": content_type}
         try:
             request = self._api.param_serialize(
-                verb, address, header_params=headers, body=text, auth_settings=["BearerToken"]
+                verb, address, header_params=headers, body=body, auth_settings=["BearerToken"]
             )
             response = self._api.call_api(*request, _request_timeout=timeout or self.timeout)
             content = bytes(response.read() or b"")

@@ -4,12 +4,13 @@ The way is the API server's proxy, so a NetworkPolicy that lets the operator in 
 answer then names the policy. An engine that cannot be asked is no fault of the deployment.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
 from dsd_operator.status.pods import can_serve, is_ready, name_of
+from dsd_runtime.protocol import STATUS_PATH
 from kubectl_dsd.cluster import Cluster, Json, Objects
 from kubectl_dsd.errors import ApiFailure, Failure
 from kubectl_dsd.policies import ingress_policies
@@ -36,22 +37,26 @@ class Asked:
         return name_of(self.pod)
 
 
-def ask_engines(cluster: Cluster, pods: Sequence[Json]) -> list[Asked]:
-    """Every pod, in order, with its engine's status where it can have one."""
+def ask_engines(cluster: Cluster, pods: Sequence[Json], path: str = STATUS_PATH) -> list[Asked]:
+    """Every pod, in order, with what its engine answers on a route of the runtime where it can be asked."""
+
+    def answer(pod: Json) -> Json:
+        return cluster.engine_document(pod["metadata"]["namespace"], name_of(pod), path)
+
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-        asked = list(pool.map(lambda pod: _ask(cluster, pod), pods))
+        asked = list(pool.map(lambda pod: _ask(answer, pod), pods))
     if not any(found.problem and _looks_blocked(found.problem) for found in asked):
         return asked
     policies = _policies(cluster, pods)
     return [_with_policy(found, policies) for found in asked]
 
 
-def _ask(cluster: Cluster, pod: Json) -> Asked:
+def _ask(answer: Callable[[Json], Json], pod: Json) -> Asked:
     reason = _no_engine_yet(pod)
     if reason:
         return Asked(pod, problem=reason)
     try:
-        return Asked(pod, cluster.engine_status(pod["metadata"]["namespace"], name_of(pod)))
+        return Asked(pod, answer(pod))
     except ApiFailure as failure:
         return Asked(pod, problem=_words(failure), forbidden=failure.status == 403 and bool(failure.body))
     except Failure as failure:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dsd_runtime.schedule import Ranges, ScheduleRange, Smoothing, schedule_hash
+from dsd_runtime.schedule import MAX_BATCH_SIZE, Ranges, ScheduleRange, Smoothing, schedule_hash
 from kubectl_dsd.errors import Failure
 
 
@@ -25,10 +25,25 @@ class Schedule:
         """The same that engines and the operator show."""
         return schedule_hash(self.ranges, self.smoothing)
 
+    def short(self) -> str:
+        """The ranges as `schedule set` takes them: 1-8:3,9-:1."""
+        return ",".join(f"{r.start_batch_size}-{_end(r)}:{r.num_speculative_tokens}" for r in self.ranges)
+
+    def document(self) -> dict[str, Any]:
+        """As a schedule file, which `schedule set -f` and dsd-serve take."""
+        found = self.data()
+        del found["hash"]
+        return found
+
     def data(self) -> dict[str, Any]:
         """As `-o json` shows it."""
         smoothing = {} if self.smoothing is None else {"smoothing": self.smoothing.model_dump(by_alias=True)}
         return {"hash": self.hash, "ranges": [r.model_dump(by_alias=True) for r in self.ranges], **smoothing}
+
+
+def _end(row: ScheduleRange) -> str:
+    """Empty for the largest number there is: the range is open."""
+    return "" if row.end_batch_size >= MAX_BATCH_SIZE else str(row.end_batch_size)
 
 
 def schedule_of(deployment: Mapping[str, Any]) -> Schedule:

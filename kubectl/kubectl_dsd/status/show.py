@@ -101,13 +101,14 @@ def _pods(pods: Sequence[PodView]) -> Table:
             plain(phase(view.pod)),
             str(restarts(view.pod)),
             ages.age(view.pod["metadata"].get("creationTimestamp")),
-            _in_use(view),
+            in_use(view),
             ", ".join(map(str, view.tokens())) or "-",
         )
     return made
 
 
-def _in_use(view: PodView) -> Text:
+def in_use(view: PodView) -> Text:
+    """What a pod uses, in the colour of whether it should."""
     kind = {True: "good", False: "bad"}.get(view.in_sync, "doubtful")  # type: ignore[arg-type]
     if view.schedule is None:
         return marked("in force" if view.in_sync else "unknown", kind)

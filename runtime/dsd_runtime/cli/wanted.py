@@ -43,6 +43,14 @@ def from_file(name: str) -> Wanted:
     return _read(name, _parsed)
 
 
+def from_content(content: bytes, name: str) -> Wanted:
+    """The same, of a content that was read already; `name` is for messages. Raises InputError."""
+    try:
+        return _parsed(content)
+    except config_file.ConfigFileError as error:
+        raise InputError(f"{'stdin' if name == STDIN else name}: {error}") from error
+
+
 def read_document(name: str) -> ConfigFile:
     """A schedule file; `-` is stdin. Raises InputError."""
     return _read(name, config_file.parse)

@@ -1,0 +1,81 @@
+"""All checks in order, and one sentence about the whole. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dsd_operator.status.reasons import Reason
+from kubectl_dsd.explain import check_children, check_operator, check_pods, check_schedule
+from kubectl_dsd.explain.facts import Facts
+from kubectl_dsd.explain.finding import Finding, Weight, error, info, together
+
+_CHECKS: Final = (check_operator.check, check_children.check, check_pods.check, check_schedule.check)
+
+_UNDER_WAY: Final = frozenset(
+    {Reason.CREATING, Reason.ROLLING_OUT, Reason.STARTING, Reason.NO_PODS_READY, Reason.POD_NOT_READY}
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What explains the state of a deployment; `unseen` is what could not be looked at."""
+
+    namespace: str
+    name: str
+    ready: bool
+    findings: tuple[Finding, ...]
+    unseen: tuple[str, ...]
+
+    @property
+    def weight(self) -> Weight:
+        """Of the heaviest finding."""
+        return max((found.weight for found in self.findings), default=Weight.INFO)
+
+    @property
+    def sentence(self) -> str:
+        """The whole in a line."""
+        if self.weight is Weight.ERROR:
+            return "not Ready" if not self.ready else "Ready, but not all is well"
+        if self.weight is Weight.WARNING:
+            return "Ready, with something to look at" if self.ready else "not Ready yet, with something to look at"
+        return "nothing wrong" if self.ready else "nothing wrong so far, and not Ready yet"
+
+    def data(self) -> dict[str, Any]:
+        """As `-o json` shows it."""
+        return {
+            "namespace": self.namespace,
+            "name": self.name,
+            "ready": self.ready,
+            "verdict": self.sentence,
+            "findings": [found.data() for found in self.findings],
+            "unseen": list(self.unseen),
+        }
+
+
+def judge(facts: Facts) -> Verdict:
+    """Run every check."""
+    ready = facts.current and facts.condition("Ready").get("status") == "True"
+    findings = [found for check in _CHECKS for found in check(facts)]
+    findings += _by_condition(facts, findings, ready)
+    unseen = tuple(dict.fromkeys(facts.unseen))
+    return Verdict(facts.meta["namespace"], facts.meta["name"], ready, tuple(together(findings)), unseen)
+
+
+def _by_condition(facts: Facts, findings: list[Finding], ready: bool) -> Iterator[Finding]:
+    """The operator's own word where no check found what keeps the deployment from being Ready."""
+    if ready or not facts.current or any(found.weight is Weight.ERROR for found in findings):
+        return
+    moving, condition = facts.condition("Progressing"), facts.condition("Ready")
+    reason, message = str(condition.get("reason") or "NotReady"), str(condition.get("message") or "")
+    if moving.get("reason") == Reason.PROGRESS_DEADLINE_EXCEEDED:
+        yield error(
+            Reason.PROGRESS_DEADLINE_EXCEEDED,
+            "pods were not ready within the time that they may take",
+            "See how far the engine is in its log, or raise spec.startup.timeoutSeconds.",
+            said=[str(moving.get("message") or "")],
+        )
+    elif reason in _UNDER_WAY:
+        if not any(found.reason == Reason.STARTING for found in findings):
+            yield info(reason, "it is on its way", "Wait.", said=[message])
+    else:
+        yield error(reason, "the operator says why, and no more is found", "See its message.", said=[message])

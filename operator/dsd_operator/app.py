@@ -17,6 +17,7 @@ from dsd_operator.cluster import resources
 from dsd_operator.cluster.client import Client
 from dsd_operator.cluster.errors import ApiError
 from dsd_operator.cluster.keys import Keys
+from dsd_operator.cluster.places import Places
 from dsd_operator.cluster.tokens import Tokens
 from dsd_operator.engine.client import EngineClient
 from dsd_operator.handlers import framework, watch
@@ -45,6 +46,7 @@ class Parts:
     """Everything that lives as long as the process."""
 
     client: Client
+    places: Places
     engines: EngineClient
     metrics: Metrics
     wakeups: Wakeups
@@ -73,8 +75,9 @@ def build(settings: Settings, clock: Callable[[], float], loop: asyncio.Abstract
     health = Health(clock, watches, workers.longest_pass)
     workers.finished = health.finished
     metrics.watch_queue(lambda: queue.depth)
-    resync = Resync(client, queue, wakeups, settings.watch_namespaces, settings.resync_seconds)
-    return Parts(client, engines, metrics, wakeups, applier, pusher, workers, resync, health)
+    places = Places(client, settings.watch_namespaces)
+    resync = Resync(client, queue, wakeups, places, settings.resync_seconds)
+    return Parts(client, places, engines, metrics, wakeups, applier, pusher, workers, resync, health)
 
 
 async def run(settings: Settings) -> None:
@@ -90,13 +93,15 @@ async def run(settings: Settings) -> None:
         async with serving(parts.metrics, parts.health, settings.metrics_port, settings.health_port):
             places = ", ".join(settings.watch_namespaces) or "all namespaces"
             _log.info("dsd-operator %s serves %s", __version__, places)
-            if await _before(stop, _wait_for_crd(parts.client)):
+            if await _before(stop, _prepare(parts)):
                 await _operate(parts, settings, loop, stop)
     _log.info("Stopped")
 
 
 async def _operate(parts: Parts, settings: Settings, loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    anew = asyncio.create_task(parts.places.until_more(), name="places")
     own = [
+        anew,
         asyncio.create_task(parts.workers.run(settings.workers), name="workers"),
         asyncio.create_task(_sync(parts), name="resync"),
         asyncio.create_task(parts.health.beat(), name="heartbeat"),
@@ -104,14 +109,14 @@ async def _operate(parts: Parts, settings: Settings, loop: asyncio.AbstractEvent
     ]
     halt, started = asyncio.Event(), asyncio.Event()
     # Last: kopf takes every task that is younger than its own for one of its own, and cancels it in the end.
-    watching = asyncio.create_task(_watch(parts, settings, halt, started), name="watches")
+    watching = asyncio.create_task(_watch(parts, halt, started), name="watches")
     try:
         await asyncio.wait([asyncio.create_task(started.wait()), watching], return_when=asyncio.FIRST_COMPLETED)
         _on_signals(loop, stop)  # kopf has put its own handlers in place of ours
         done, _ = await asyncio.wait([*own, watching], return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             task.result()  # raises what it died of
-        if not stop.is_set():
+        if not (stop.is_set() or anew.done()):
             raise RuntimeError(f"{', '.join(task.get_name() for task in done)} ended by itself")
     finally:
         for task in own:
@@ -123,12 +128,18 @@ async def _operate(parts: Parts, settings: Settings, loop: asyncio.AbstractEvent
         await asyncio.gather(watching, return_exceptions=True)
 
 
+async def _prepare(parts: Parts) -> None:
+    """Wait for what kopf looks for only once."""
+    await _wait_for_crd(parts.client)
+    await parts.places.find()
+
+
 async def _sync(parts: Parts) -> None:
     parts.health.expect(await parts.resync.first())
     await parts.resync.run()
 
 
-async def _watch(parts: Parts, settings: Settings, halt: asyncio.Event, started: asyncio.Event) -> None:
+async def _watch(parts: Parts, halt: asyncio.Event, started: asyncio.Event) -> None:
     registry = framework.registry()
     watch.register(registry, parts.wakeups)
     await kopf.operator(
@@ -137,8 +148,8 @@ async def _watch(parts: Parts, settings: Settings, halt: asyncio.Event, started:
         # Unused without peering; kopf would make it of the user's name, which an arbitrary user id does not have.
         identity=cast(Any, socket.gethostname()),
         standalone=True,
-        clusterwide=not settings.watch_namespaces,
-        namespaces=settings.watch_namespaces,
+        clusterwide=not parts.places.chosen,
+        namespaces=parts.places.served,
         stop_flag=halt,
         ready_flag=started,
     )

@@ -74,6 +74,10 @@ class Client:
                 return items
             query["continue"] = token
 
+    async def first(self, resource: Resource, namespace: str) -> None:
+        """List one object at most: ApiError says why nothing of the kind can be listed there."""
+        await self._json("GET", resource.path(namespace), {"limit": 1})
+
     async def apply(self, manifest: Manifest) -> dict[str, Any]:
         """Server-side apply with force; returns the object as it is now. Ownership is the caller's to check."""
         meta = manifest["metadata"]

@@ -10,6 +10,7 @@ from typing import Final
 from dsd_operator.cluster import resources
 from dsd_operator.cluster.client import Client
 from dsd_operator.cluster.errors import ApiError
+from dsd_operator.cluster.places import Places
 from dsd_operator.reconcile.queue import Backoff, Key, WorkQueue
 from dsd_operator.reconcile.wakeups import Wakeups
 
@@ -21,12 +22,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class Resync:
-    """Lists the resources of `namespaces` (empty: of all)."""
+    """Lists the resources of the places that are served."""
 
     client: Client
     queue: WorkQueue
     wakeups: Wakeups
-    namespaces: Sequence[str]
+    places: Places
     seconds: float
     spread: Callable[[], float] = random.random
     _known: set[Key] = field(default_factory=set)
@@ -62,7 +63,7 @@ class Resync:
             self.queue.add_after(key, self.spread() * _SPREAD * self.seconds)
 
     async def _list(self) -> frozenset[Key]:
-        places: Sequence[str | None] = self.namespaces or (None,)
+        places: Sequence[str | None] = self.places.served or (None,)
         lists = await asyncio.gather(*(self.client.list(resources.DSD_DEPLOYMENT, place) for place in places))
         found = frozenset(Key(o["metadata"]["namespace"], o["metadata"]["name"]) for objects in lists for o in objects)
         self._known = set(found)

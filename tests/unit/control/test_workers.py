@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dsd_operator.cluster.errors import ApiError, Gone, Retry
+from dsd_operator.cluster.places import Places
 from dsd_operator.metrics import Metrics
 from dsd_operator.reconcile.queue import Backoff, Key, WorkQueue
 from dsd_operator.reconcile.reconciler import Done
@@ -209,7 +210,8 @@ class FakeApi:
 async def test_a_resync_also_visits_what_has_gone(world: World) -> None:
     api = FakeApi()
     api.names = ["a", "b"]
-    resync = Resync(api, world.queue, world.wakeups, (), 10.0, lambda: 1.0)  # type: ignore[arg-type]
+    places = Places(api, ())  # type: ignore[arg-type]
+    resync = Resync(api, world.queue, world.wakeups, places, 10.0, lambda: 1.0)  # type: ignore[arg-type]
     assert await resync.first() == {A, B}
     await world.settle()
     assert sorted(world.reconciler.passes) == [A, B]
@@ -225,6 +227,7 @@ async def test_a_resync_also_visits_what_has_gone(world: World) -> None:
 async def test_each_watched_namespace_is_listed(world: World) -> None:
     api = FakeApi()
     api.names = ["a"]
-    resync = Resync(api, world.queue, world.wakeups, ("one", "two"), 10.0)  # type: ignore[arg-type]
+    places = Places(api, ("one", "two", "three"), ("one", "two"))  # type: ignore[arg-type]
+    resync = Resync(api, world.queue, world.wakeups, places, 10.0)  # type: ignore[arg-type]
     assert await resync.first() == {Key("one", "a"), Key("two", "a")}
     assert api.places == ["one", "two"]

@@ -48,7 +48,7 @@ def test_every_module_says_its_role() -> None:
 
 
 def test_the_commands_of_the_readme_exist() -> None:
-    named = set(re.findall(r"make ([a-z0-9-]+)", (REPOSITORY / "README.md").read_text()))
+    named = set(re.findall(r"\bmake ([a-z][a-z0-9-]*)", (REPOSITORY / "README.md").read_text()))
     assert {"demo", "demo-down", "test"} <= named
     assert named <= _targets().keys()
 
@@ -57,7 +57,7 @@ def test_the_commands_of_the_readme_exist() -> None:
 def test_the_commands_of_the_documentation_exist(document: str) -> None:
     path = REPOSITORY / document
     pages = [path] if path.is_file() else list(path.rglob("*.md"))
-    named = {word for page in pages for word in re.findall(r"`make ([a-z0-9-]+)", page.read_text())}
+    named = {word for page in pages for word in re.findall(r"`make ([a-z][a-z0-9-]*)", page.read_text())}
     assert named <= _targets().keys()
 
 

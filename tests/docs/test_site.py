@@ -31,9 +31,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_it_fetches_nothing(site: Path) -> None:
+    """Nor would the theme's script, which gets a library for diagrams where a page has one."""
     pages = list(site.rglob("*.html"))
     assert len(pages) > 30
     assert [str(page.relative_to(site)) for page in pages if _FETCHED.search(page.read_text())] == []
+    assert [page.name for page in pages if 'class="mermaid"' in page.read_text()] == []
 
 
 def test_what_lies_outside_the_folder_is_in_it(site: Path) -> None:

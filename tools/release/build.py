@@ -6,6 +6,7 @@ build; those, and the chart's archive, are written anew with the stamps that the
 
 import gzip
 import io
+import shutil
 import sys
 import tarfile
 from pathlib import Path
@@ -13,7 +14,6 @@ from typing import Final
 
 from tools.cluster import shell, uv
 from tools.cluster.paths import REPOSITORY
-from tools.release.projects import Project, copy_sources
 
 _FIRST_ZIP_DATE: Final = 315532800
 """1980-01-01: an archive of the zip format, which a wheel is, knows no earlier time."""
@@ -90,7 +90,7 @@ def _anonymous(member: tarfile.TarInfo, when: int) -> tarfile.TarInfo:
     return clean
 
 
-def build(project: Project, target: Path, scratch: Path, when: int) -> list[Path]:
-    """Wheel and source distribution of one project, each from a copy of its own. Raises ClusterError."""
-    sources = [copy_sources(project, scratch / kind) for kind in ("wheel", "sdist")]
-    return [wheel(sources[0], target, when), sdist(sources[1], target, when)]
+def build(source: Path, target: Path, scratch: Path, when: int) -> tuple[Path, Path]:
+    """Wheel and source distribution of a project, each from a copy of its own. Raises ClusterError."""
+    copies = [shutil.copytree(source, scratch / kind) for kind in ("wheel", "sdist")]
+    return wheel(copies[0], target, when), sdist(copies[1], target, when)

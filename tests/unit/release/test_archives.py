@@ -5,7 +5,10 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from tools.release.build import normalise
+from tools.release.checks import CheckError, _same
 from tools.release.projects import RUNTIME
 from tools.release.wheel_metadata import problems_of_metadata, problems_of_sdist, problems_of_wheel
 
@@ -98,3 +101,15 @@ def test_source_distribution(tmp_path: Path) -> None:
     assert problems_of_sdist(_tar(tmp_path / "bad.tar.gz", good | {"stray": ""}, 1, "me"), RUNTIME) == [
         f"holds stray outside {top}", "lacks LICENSE",
     ]  # fmt: skip
+
+
+def test_two_builds_that_differ_are_kept_and_named(tmp_path: Path) -> None:
+    first, second = tmp_path / "x.whl", tmp_path / "again" / "x.whl"
+    second.parent.mkdir()
+    first.write_text("one")
+    second.write_text("two")
+    with pytest.raises(CheckError, match=r"two builds of x\.whl differ; the other one is .*second-x\.whl"):
+        _same(first, second)
+    assert (tmp_path / "second-x.whl").read_text() == "two"
+    second.write_text("one")
+    _same(first, second)

@@ -5,13 +5,24 @@ from collections.abc import Iterable, Iterator
 from dsd_operator.api import DSDDeployment
 from dsd_operator.render.budget import shortage
 from dsd_operator.render.verdict import prepared_tokens
-from dsd_operator.status.observed import PushResult
+from dsd_operator.status.observed import PushResult, PushState
 from dsd_runtime.protocol import Envelope
 
 
 def schedule_notes(resource: DSDDeployment, answers: Iterable[PushResult]) -> list[str]:
     """Remarks on the schedule; `answers` tell the max_num_seqs that vLLM chose where the resource names none."""
-    return [*_unprepared(resource), *_never(resource), *_out_of_range(resource, list(_envelopes(answers)))]
+    told = list(answers)
+    fits = _out_of_range(resource, list(_envelopes(told)))
+    return [*_unprepared(resource), *_never(resource), *fits, *smoothing_notes(resource, told)]
+
+
+def smoothing_notes(resource: DSDDeployment, answers: Iterable[PushResult]) -> list[str]:
+    """Where `spec.smoothing` is not in force although the pod has the schedule: vLLM's own static table knows none."""
+    off = sum(answer.state is PushState.PLUGIN_OFF for answer in answers)
+    if resource.spec.smoothing is None or not off:
+        return []
+    pods = "1 pod, whose" if off == 1 else f"{off} pods, whose"
+    return [f"spec.smoothing has no effect in {pods} runtime plugin is off: vLLM's own table cannot smooth"]
 
 
 def envelope_notes(resource: DSDDeployment) -> list[str]:

@@ -13,7 +13,7 @@ from dsd_operator.api import DSDDeployment
 from dsd_operator.api.status import MAX_OUT_OF_SYNC
 from dsd_operator.status.blockers import listed, spec_blocker
 from dsd_operator.status.conditions import Condition, Status
-from dsd_operator.status.notes import schedule_notes
+from dsd_operator.status.notes import schedule_notes, smoothing_notes
 from dsd_operator.status.observed import Observed, Outcome, PushResult, PushState
 from dsd_operator.status.pods import can_serve, name_of
 from dsd_operator.status.reasons import ConditionType, Reason
@@ -92,7 +92,8 @@ def schedule_applied(resource: DSDDeployment, pods: Sequence[PodSchedule], outco
         return _condition("True", Reason.APPLIED, _applied_message(resource, pods, outcome))
     details = listed([_detail(pod) for pod in pods if pod.state is worst])
     done = sum(pod.state is PushState.APPLIED for pod in pods)
-    message = f"{done} of {len(pods)} pods use the schedule; {details}"
+    notes = smoothing_notes(resource, outcome.pushes)
+    message = "; ".join([f"{done} of {len(pods)} pods use the schedule", details, *notes])
     return _condition("Unknown" if worst in _UNKNOWN else "False", Reason(worst.value), message)
 
 

@@ -116,9 +116,12 @@ site: venv ## Build the documentation as a site in build/site, checking every li
 	@$(RUN) NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
 	@echo "build/site/index.html"
 
-.PHONY: dashboards
+.PHONY: dashboards dashboards-preview
 dashboards: venv ## Write the Grafana dashboards that the chart ships
 	@$(RUN) $(PY) -m tools.dashboards
+
+dashboards-preview: venv ## Draw each dashboard from real engines under load on the node; writes docs/dashboards/*.png
+	@$(RUN) $(PY) -m tools.with_node $(PY) -m tools.dashboards.preview
 
 check-generated: venv ## Fail where a generated file is out of date
 	@$(RUN) $(PY) -m dsd_operator.api.crdgen --check crds/dsddeployments.yaml

@@ -139,7 +139,7 @@ def _engines() -> list[Placed]:
               transformation("organize", excludeByName=hidden, renameByName=names,
                              indexByName={label: place for place, label in enumerate(names)})],
              [("Plugin", column(custom__cellOptions={"type": "color-text"}, mappings=[{"type": "value", "options": {
-                 "on": {"color": "green", "index": 0}, "off": {"color": "red", "index": 1}}}]))], width=24, height=7),
+                 "on": {"color": "green", "index": 0}, "off": {"color": "red", "index": 1}}}]))], width=24, height=5),
         series("Proposed schedules", "Schedules that reached an engine, by the way they came and what became of them, "
                "in the window of a rate. Empty while none comes.", COUNT,
                Query(f"sum by (source, result) (increase({updates}[{q.RECENT}]))", "{{source}}: {{result}}"), width=8),

@@ -120,7 +120,7 @@ def _table() -> Placed:
                                   custom__cellOptions={"type": "gauge", "mode": "basic"})),
             ("Cost", column(decimals=2)),
         ],
-        width=24, height=8,
+        width=24, height=6,
     )  # fmt: skip
 
 
@@ -170,7 +170,7 @@ def _schedules() -> Placed:
         COUNT, [Query(total(_SCHEDULES, *labels, how="count"), instant=True)],
         [transformation("organize", excludeByName={"Time": True}, renameByName=names,
                         indexByName={label: place for place, label in enumerate(names)})],
-        width=24, height=7,
+        width=24, height=6,
     )  # fmt: skip
 
 

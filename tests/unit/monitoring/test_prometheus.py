@@ -2,12 +2,11 @@
 
 import subprocess
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
+from tests.unit.monitoring.exposition import showing
 from tools.cluster.errors import ClusterError
 from tools.cluster.waiting import poll
 from tools.monitoring.query import QueryError
@@ -16,27 +15,11 @@ from tools.monitoring.server import history, running, scraping, static
 pytestmark = pytest.mark.integration  # Prometheus is fetched once
 
 
-class Page(BaseHTTPRequestHandler):
-    """A page of metrics."""
-
-    def do_GET(self) -> None:
-        """Answer it."""
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b'made_by_hand{colour="red"} 42\n')
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
 @pytest.fixture
 def page() -> Iterator[str]:
-    """HOST:PORT of the page."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield f"127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    """HOST:PORT of a page with one metric."""
+    with showing('made_by_hand{colour="red"} 42\n') as address:
+        yield address
 
 
 def test_scrapes_what_it_is_told(page: str, tmp_path: Path) -> None:

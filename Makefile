@@ -95,10 +95,11 @@ images: venv ## Build the operator's and the runtime's image
 .PHONY: generate crds docs check-generated lock clean
 generate: crds docs dashboards ## Write everything that is generated
 
-crds: venv ## Write the CRD from the models, and the chart's copy of it
+crds: venv ## Write the CRD from the models, the chart's copy of it, and what its values mean
 	@$(RUN) $(PY) -m dsd_operator.api.crdgen > crds/dsddeployments.yaml.new
 	@mv crds/dsddeployments.yaml.new crds/dsddeployments.yaml
 	@$(RUN) $(PY) -m tools.chart
+	@$(RUN) $(PY) -m tools.chart_values
 
 docs: venv ## Write the tables of the documentation, and that of vLLM's options
 	@$(RUN) $(PY) -m tools.generate_fields
@@ -126,6 +127,7 @@ dashboards-preview: venv ## Draw each dashboard from real engines under load on 
 check-generated: venv ## Fail where a generated file is out of date
 	@$(RUN) $(PY) -m dsd_operator.api.crdgen --check crds/dsddeployments.yaml
 	@$(RUN) $(PY) -m tools.chart --check
+	@$(RUN) $(PY) -m tools.chart_values --check
 	@$(RUN) $(PY) -m tools.generate_fields --check
 	@$(RUN) $(PY) -m tools.generate_methods --check
 	@$(RUN) $(PY) -m tools.generate_metrics --check

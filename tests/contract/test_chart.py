@@ -3,40 +3,27 @@
 Whether it installs and works is shown by the end-to-end tests; here the rendered text alone is judged.
 """
 
+import json
 import shutil
-import subprocess
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 import yaml
 
+from dsd_operator.engine.address import PORT
+from dsd_operator.render.labels import MANAGED_SELECTOR
 from dsd_operator.render.security import restricted_violations
 from dsd_operator.settings import Settings, variable
+from tests.chart import CHART, RELEASE, Manifest, helm, rendered, template
 from tools import chart
-from tools.cluster.api import program
-from tools.cluster.paths import REPOSITORY
-from tools.cluster.versions import KUBERNETES
 
-CHART: Final = REPOSITORY / "charts" / "dsd-operator"
-RELEASE: Final = "dsd-operator"
-
-Manifest = dict[str, Any]
+DIGEST: Final = f"sha256:{'a' * 64}"
 
 
-def _helm(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([program("helm"), *arguments], capture_output=True, text=True, check=False, timeout=60)
-
-
-@cache
-def _rendered(*values: str, release: str = RELEASE, namespace: str = "dsd-system") -> Sequence[Manifest]:
-    sets = [word for value in values for word in ("--set", value)]
-    where = ["--namespace", namespace, "--kube-version", KUBERNETES]
-    done = _helm("template", release, CHART, *where, *sets)
-    assert done.returncode == 0, done.stderr
-    return [document for document in yaml.safe_load_all(done.stdout) if document]
+def _rendered(*values: str, **where: str) -> list[Manifest]:
+    return list(rendered(*(word for value in values for word in ("--set", value)), **where))
 
 
 def _one(kind: str, *values: str, **where: str) -> Manifest:
@@ -61,16 +48,16 @@ def _grants() -> set[tuple[str, str, str]]:
 
 
 def test_lint_finds_nothing() -> None:
-    done = _helm("lint", "--strict", CHART)
+    done = helm("lint", "--strict", CHART)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_crd_is_the_generated_one_and_is_kept() -> None:
     (source,) = chart.sources()
-    rendered = _one("CustomResourceDefinition")
-    assert rendered["spec"] == source["spec"]
-    assert rendered["metadata"]["name"] == source["metadata"]["name"]
-    assert rendered["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+    crd = _one("CustomResourceDefinition")
+    assert crd["spec"] == source["spec"]
+    assert crd["metadata"]["name"] == source["metadata"]["name"]
+    assert crd["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
 
 
 def test_the_crd_can_be_left_out() -> None:
@@ -123,11 +110,22 @@ def test_an_operator_that_waits_is_not_killed() -> None:
     assert paths == {"startupProbe": "/healthz", "livenessProbe": "/healthz", "readinessProbe": "/readyz"}
 
 
-def test_a_digest_after_the_tag_reaches_the_image_and_no_label() -> None:
-    tag = f"0.1.0@sha256:{'a' * 64}"
-    deployment = _one("Deployment", f"image.tag={tag}")
-    assert _container(f"image.tag={tag}")["image"] == f"dsd-operator:{tag}"
+@pytest.mark.parametrize(
+    ("values", "image"),
+    [
+        ("image.tag=v2", "dsd-operator:v2"),
+        (f"image.tag=v2@{DIGEST}", f"dsd-operator:v2@{DIGEST}"),
+        (f"image.digest={DIGEST}", f"dsd-operator@{DIGEST}"),
+        (f"image.digest={DIGEST},image.tag=v2", f"dsd-operator:v2@{DIGEST}"),
+        ("image.repository=registry.example:5000/x", "registry.example:5000/x:0.1.0"),
+    ],
+)
+def test_an_image_goes_by_tag_or_digest_and_into_no_label(values: str, image: str) -> None:
+    deployment = _one("Deployment", values)
+    assert _container(values)["image"] == image
     assert "sha256" not in str(deployment["metadata"]) + str(deployment["spec"]["template"]["metadata"])
+    entries = {e["name"]: e.get("value") for e in _container(values.replace("image.", "engineImage."))["env"]}
+    assert entries["DSD_OPERATOR_RUNTIME_IMAGE"] == image.replace("dsd-operator", "dsd-runtime")
 
 
 def test_the_operator_may_not_read_secrets_nor_touch_resources() -> None:
@@ -135,7 +133,8 @@ def test_the_operator_may_not_read_secrets_nor_touch_resources() -> None:
     assert not {grant for grant in grants if grant[1] == "secrets" or "*" in grant}
     assert {verb for _, resource, verb in grants if resource == "dsddeployments"} == {"get", "list", "watch"}
     forbidden = {"delete", "deletecollection", "bind", "escalate", "impersonate"}
-    assert not {grant for grant in grants if grant[2] in forbidden}
+    made_on_request = ("monitoring.coreos.com", "podmonitors", "delete")
+    assert {grant for grant in grants if grant[2] in forbidden} == {made_on_request}
 
 
 def test_tokens_may_be_asked_for_its_own_account_only() -> None:
@@ -155,27 +154,145 @@ def test_releases_of_one_name_share_nothing_that_is_not_namespaced() -> None:
 
 @pytest.mark.parametrize("release", ["d", "x" * 53])
 def test_names_stay_valid_for_any_release(release: str) -> None:
-    for manifest in _rendered(release=release):
-        if not manifest["kind"].startswith(("Cluster", "CustomResource")):
-            assert len(manifest["metadata"]["name"]) <= 63
+    """Most names are DNS labels or become label values; a ConfigMap's and a role's may be longer."""
+    longer = ("ConfigMap", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition")
+    names = [m["metadata"]["name"] for m in _rendered(release=release) if m["kind"] not in longer]
+    assert [name for name in names if len(name) > 63] == []
 
 
-@pytest.mark.parametrize(
-    "value",
-    ["image.repository=", "image.pullPolicy=Sometimes", "logging.level=loud", "crds.install=maybe", "replicas=2"],
-)
-def test_wrong_values_are_refused(value: str) -> None:
-    done = _helm("template", RELEASE, CHART, "--kube-version", KUBERNETES, "--set", value)
-    assert done.returncode != 0
-    assert value.split("=")[0].split(".")[0] in done.stderr
+def test_a_release_may_start_with_a_digit_and_a_service_may_not() -> None:
+    assert _one("Service", release="1st")["metadata"]["name"] == "dsd-1st-dsd-operator-metrics"
+
+
+# Chosen namespaces
+
+TEAMS: Final = "watchNamespaces={team-a,team-b}"
+
+
+def test_chosen_namespaces_get_roles_and_the_cluster_none() -> None:
+    manifests = _rendered(TEAMS)
+    assert not [m for m in manifests if m["kind"].startswith("ClusterRole")]
+    roles = [m for m in manifests if m["kind"] == "Role"]
+    assert {m["metadata"]["namespace"] for m in roles} == {"team-a", "team-b", "dsd-system"}
+    everywhere = [rule for rule in _one("ClusterRole")["rules"] if "nonResourceURLs" not in rule]
+    assert [m["rules"] for m in roles if m["metadata"]["namespace"] != "dsd-system"] == [everywhere, everywhere]
+    bindings = [m for m in manifests if m["kind"] == "RoleBinding"]
+    assert {m["subjects"][0]["namespace"] for m in bindings} == {"dsd-system"}
+
+
+def test_the_operator_is_told_of_the_chosen_namespaces() -> None:
+    entries = {entry["name"]: entry.get("value") for entry in _container(TEAMS)["env"]}
+    given = {name: entries[variable(name)] for name in ("watch_namespaces", "workers", "resync_seconds")}
+    settings = Settings.model_validate({"runtime_image": "x", "namespace": "x", "service_account": "x", **given})
+    assert settings.watch_namespaces == ("team-a", "team-b")
+    assert variable("watch_namespaces") not in {entry["name"] for entry in _container()["env"]}
+
+
+def test_the_defaults_are_those_of_the_operator() -> None:
+    entries = {entry["name"]: entry.get("value") for entry in _container()["env"]}
+    for name in ("workers", "resync_seconds", "log_format"):
+        default = Settings.model_fields[name].default
+        assert type(default)(entries[variable(name)]) == default
+
+
+# The network policy
+
+
+def _policy(*values: str) -> Manifest:
+    return dict(_one("NetworkPolicy", "networkPolicy.enabled=true", *values)["spec"])
+
+
+def test_without_being_asked_there_is_no_policy() -> None:
+    assert "NetworkPolicy" not in {m["kind"] for m in _rendered()}
+
+
+def test_probes_come_from_anywhere_and_scrapes_from_those_named() -> None:
+    assert _policy()["ingress"] == [{"ports": [{"port": "health"}]}]
+    peer = "networkPolicy.monitoring.from[0].namespaceSelector.matchLabels.kubernetes\\.io/metadata\\.name=monitoring"
+    _, scrape = _policy(peer)["ingress"]
+    assert scrape["ports"] == [{"port": "metrics"}]
+    selector = {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}
+    assert scrape["from"] == [{"namespaceSelector": selector}]
+
+
+def test_the_operator_reaches_the_engines_that_it_serves() -> None:
+    engines = _policy()["egress"][-1]
+    assert engines["ports"] == [{"port": PORT}]
+    (peer,) = engines["to"]
+    assert peer["namespaceSelector"] == {}
+    assert ",".join(f"{k}={v}" for k, v in peer["podSelector"]["matchLabels"].items()) == MANAGED_SELECTOR
+    (chosen,) = _policy(TEAMS)["egress"][-1]["to"]
+    (expression,) = chosen["namespaceSelector"]["matchExpressions"]
+    assert expression == {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["team-a", "team-b"]}
+
+
+def test_egress_can_be_left_open() -> None:
+    policy = _policy("networkPolicy.egress.enabled=false")
+    assert policy["policyTypes"] == ["Ingress"]
+    assert "egress" not in policy
+
+
+def test_the_policy_is_about_the_operators_pod() -> None:
+    pod = _one("Deployment")["spec"]["template"]["metadata"]["labels"]
+    assert _policy()["podSelector"]["matchLabels"].items() <= pod.items()
+
+
+# Braces
+
+ADDED: Final = {"kind": "ConfigMap", "metadata": {"name": "x"}, "data": {"release": "{{ .Release.Name }}"}}
+
+
+def test_extra_objects_are_read_as_templates() -> None:
+    manifests = rendered("--set-json", f"extraObjects={json.dumps([ADDED])}")
+    (added,) = (m for m in manifests if m["metadata"]["name"] == "x")
+    assert added["data"] == {"release": RELEASE}
+
+
+def test_braces_of_legends_and_annotations_come_through_as_they_are() -> None:
+    """Dashboards and rules are not templates of the chart, whatever they hold."""
+    manifests = _rendered("monitoring.rules.enabled=true")
+    texts = [text for m in manifests if m["kind"] == "ConfigMap" for text in m["data"].values()]
+    dashboards = {path.name: path.read_text() for path in (CHART / "dashboards").glob("*.json")}
+    assert sorted(texts) == sorted(dashboards.values())
+    (rules,) = (m["spec"] for m in manifests if m["kind"] == "PrometheusRule")
+    assert rules == yaml.safe_load((CHART / "rules" / "dsd.yaml").read_text())
+    assert "{{" in str(texts)
+    assert "{{" in str(rules)
+
+
+# What is said after the installation
+
+
+def _notes(folder: Path, *options: str) -> str:
+    """Helm renders the notes only against a cluster, so a copy of the chart renders them as a template."""
+    copy = Path(shutil.copytree(CHART, folder / "chart"))
+    (copy / "templates" / "NOTES.txt").rename(copy / "NOTES.txt")
+    (copy / "templates" / "notes.yaml").write_text('notes: {{ tpl (.Files.Get "NOTES.txt") . | quote }}')
+    done = template(*options, "-s", "templates/notes.yaml", release="a", namespace="ns", chart=copy)
+    assert done.returncode == 0, done.stderr
+    return str(yaml.safe_load(done.stdout)["notes"])
 
 
 def test_the_notes_name_commands_that_fit_the_release(tmp_path: Path) -> None:
-    """Helm renders the notes only against a cluster, so a copy of the chart renders them as a template."""
-    copy = Path(shutil.copytree(CHART, tmp_path / "chart"))
-    (copy / "templates" / "NOTES.txt").rename(copy / "NOTES.txt")
-    (copy / "templates" / "notes.yaml").write_text('notes: {{ tpl (.Files.Get "NOTES.txt") . | quote }}')
-    done = _helm("template", "a", copy, "--namespace", "ns", "--kube-version", KUBERNETES, "-s", "templates/notes.yaml")
-    assert done.returncode == 0, done.stderr
-    notes = yaml.safe_load(done.stdout)["notes"]
+    notes = _notes(tmp_path)
     assert "kubectl --namespace ns rollout status deployment/a-dsd-operator" in notes
+    assert [line[:2] for line in notes.splitlines() if line[:1].isdigit()] == ["1.", "2.", "3."]
+    assert "WARNING" not in notes
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--set", "networkPolicy.enabled=true"], "lets nobody read the operator's metrics"),
+        (["--set", "crds.install=false"], "Where another release serves one of them"),
+        (["--set", "crds.install=false"], "dashboards.enabled=false here"),
+        (["--set", TEAMS], "--serviceaccount=ns:a-dsd-operator"),
+    ],
+)
+def test_the_notes_warn_of_what_is_missing(options: list[str], words: str, tmp_path: Path) -> None:
+    assert words in _notes(tmp_path, *options)
+
+
+def test_a_complete_second_release_is_not_warned(tmp_path: Path) -> None:
+    values = f"crds.install=false,dashboards.enabled=false,{TEAMS}"
+    assert "WARNING" not in _notes(tmp_path, "--set", values)

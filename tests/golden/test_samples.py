@@ -1,36 +1,22 @@
 """Every sample renders to the manifests that are checked in. After a change: pytest tests/golden --update-golden."""
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
-import yaml
 
 from dsd_operator.render.preflight import problems
 from dsd_operator.render.security import restricted_violations
+from tests.golden.manifest_text import manifest_text
 from tests.golden.samples import SAMPLES, load, pod_spec, render
 
 MANIFESTS: Final = Path(__file__).parent / "manifests"
 EACH: Final = pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 
 
-class _Dumper(yaml.SafeDumper):
-    """Long texts as blocks, lists indented, no anchors: made for reading a diff."""
-
-    def ignore_aliases(self, _data: Any) -> bool:
-        return True
-
-
-def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
-
-
-_Dumper.add_representer(str, _text)
-
-
 @EACH
 def test_the_manifests_are_the_golden_ones(sample: Path, request: pytest.FixtureRequest) -> None:
-    rendered = yaml.dump_all(render(sample).values(), Dumper=_Dumper, sort_keys=False, width=120)
+    rendered = manifest_text(render(sample).values())
     golden = MANIFESTS / sample.name
     if request.config.getoption("--update-golden"):
         golden.parent.mkdir(exist_ok=True)

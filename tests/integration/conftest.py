@@ -11,9 +11,9 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from tests.chart import rendered
 from tests.integration.world import World
-from tools.cluster.api import ApiOnlyCluster, kubectl, program
-from tools.cluster.versions import KUBERNETES
+from tools.cluster.api import ApiOnlyCluster, kubectl
 from tools.testbed.kube import Kube
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -113,8 +113,4 @@ class _Admin:
 
 def _rights() -> list[Any]:
     """The chart's service account and its rights: the operator gets no others here."""
-    chart = str(ROOT / "charts" / "dsd-operator")
-    command = [str(program("helm")), "template", RELEASE, chart, "--namespace", SYSTEM, "--kube-version", KUBERNETES]
-    rendered = subprocess.run(command, text=True, capture_output=True, check=False)
-    assert rendered.returncode == 0, rendered.stderr
-    return [m for m in yaml.safe_load_all(rendered.stdout) if m and m["kind"] in _NEEDED]
+    return [m for m in rendered(release=RELEASE, namespace=SYSTEM) if m["kind"] in _NEEDED]

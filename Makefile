@@ -91,6 +91,17 @@ cluster-status: venv ## Say what runs
 images: venv ## Build the operator's and the runtime's image
 	@$(RUN) $(PY) -m tools.cluster images
 
+##@ Release (docs/development/releasing.md)
+.PHONY: release-check dist sbom
+release-check: venv ## Build everything twice, install it in clean environments, say what is not fit for a release
+	@$(RUN) $(PY) -m tools.release check
+
+dist: venv ## Build wheels, source distributions, the chart's archive and bills of materials into dist/
+	@$(RUN) $(PY) -m tools.release dist
+
+sbom: venv ## Build the bills of materials of wheels and images into dist/
+	@$(RUN) $(PY) -m tools.release sbom
+
 ##@ Maintain
 .PHONY: generate crds docs check-generated lock clean
 generate: crds docs dashboards ## Write everything that is generated
@@ -110,6 +121,7 @@ docs: venv ## Write the tables of the documentation, and that of vLLM's options
 	@$(RUN) $(PY) -m tools.generate_benefit
 	@$(RUN) $(PY) -m tools.generate_option_table
 	@$(RUN) $(PY) -m tools.generate_vllm_metrics
+	@$(RUN) $(PY) -m tools.release.notices
 	@$(RUN) $(PY) -m bench.report
 
 .PHONY: site
@@ -137,6 +149,7 @@ check-generated: venv ## Fail where a generated file is out of date
 	@$(RUN) $(PY) -m tools.generate_option_table --check
 	@$(RUN) $(PY) -m tools.generate_vllm_metrics --check
 	@$(RUN) $(PY) -m tools.dashboards --check
+	@$(RUN) $(PY) -m tools.release.notices --check
 
 lock: venv ## Write the dependency locks anew, keeping versions that still fit (rm requirements/dev.txt: newest)
 	@cd requirements && $(COMPILE) --no-emit-package triton dev.in -o dev.txt

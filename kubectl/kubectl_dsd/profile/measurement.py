@@ -78,7 +78,7 @@ def measure(cluster: Cluster, job: Job) -> Outcome:
                 sweep.run(plan, progress)
                 outcome.results = Results(subject, plan, tuple(sweep.samples))
                 if wishes.apply:
-                    outcome.notes.append(_apply(outcome.results, schedules, force=wishes.force))
+                    outcome.notes.append(apply(outcome.results, schedules, force=wishes.force))
         _keep_what_is_whole(outcome, subject, plan, sweep)
     return outcome
 
@@ -128,7 +128,7 @@ def restoring(
                 outcome.notes.append(restored.text)
 
 
-def _apply(results: Results, schedules: Schedules, *, force: bool) -> str:
+def apply(results: Results, schedules: Schedules, *, force: bool) -> str:
     """Set the best schedule where it is worth it; says what was done."""
     if results.present_is_best and not force:
         return f"not applied: {gain_text(results)}"

@@ -7,7 +7,7 @@ from typing import Final
 import yaml
 from rich.table import Table
 
-from dsd_runtime.schedule import from_triples
+from dsd_runtime.schedule import Ranges, from_triples
 from kubectl_dsd.profile.picture import save
 from kubectl_dsd.profile.plan import Cell, Plan
 from kubectl_dsd.profile.plot import draw, relative
@@ -21,16 +21,23 @@ PLAN: Final = Plan((1, 4, 16), (0, 3), rounds=3, duration=8.0, warm_up=0.0)
 SPEED: Final = {(1, 0): 50.0, (1, 3): 80.0, (4, 0): 170.0, (4, 3): 230.0, (16, 0): 420.0, (16, 3): 380.0}
 
 
-def results(rounds: int = 3, present: int = 0, remark: bool = False) -> Results:
-    """Speeds as above, one percent apart from round to round; `rounds` of them whole, and the start of another."""
-    subject = Subject("team", "demo", "ngram", ("demo-a",), 1, 64, Schedule(from_triples([(1, 64, present)])))
+ZERO: Final = from_triples([(1, 64, 0)])
+
+
+def results(rounds: int = 3, present: Ranges = ZERO, remark: bool = False, noise: float = 0.0) -> Results:
+    """Speeds as above, one percent apart from round to round; `rounds` of them whole, and the start of another.
+
+    With `noise`, K=3 is by that share faster or slower than it should be, by turns.
+    """
+    subject = Subject("team", "demo", "ngram", ("demo-a",), 1, 64, Schedule(present))
     cells = PLAN.cells()[: rounds * 6 + (2 if rounds < 3 else 0)]
-    return Results(subject, PLAN, tuple(sample(cell, remark) for cell in cells))
+    return Results(subject, PLAN, tuple(sample(cell, remark, noise) for cell in cells))
 
 
-def sample(cell: Cell, remark: bool) -> Sample:
+def sample(cell: Cell, remark: bool, noise: float) -> Sample:
     """A sample with the speed of its cell."""
     speed = SPEED[cell.concurrency, cell.k] * (1 + cell.round / 100)
+    speed *= 1 + (noise if cell.round % 2 else -noise) * (cell.k > 0)
     rates = Rates(8.0, speed, 10.0, speed / 10, 1.5, float(cell.concurrency), 0.6 if cell.k else None)
     odd = (Remark("shared", "9% of the tokens went to other clients"),) if remark and cell.round == 0 else ()
     return Sample(cell, 8.0, speed, rates, 30.0, 1.0, speed * 8, int(speed * 8), odd)

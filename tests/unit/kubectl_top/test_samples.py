@@ -1,10 +1,16 @@
 """`top` over pods that come, go, restart, and cannot be asked. The API server is a stand-in that fails on demand."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from kubectl_dsd.cluster import Cluster, Json
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from kubectl_dsd.cluster import Cluster, Json, Objects
 from kubectl_dsd.errors import ApiFailure
+from kubectl_dsd.top.command import top
 from kubectl_dsd.top.samples import Look, Watcher
 from kubectl_dsd.top.show import document, notes, table
 
@@ -57,9 +63,13 @@ class Server(Cluster):
             raise found
         return found.encode() if path == "/metrics" else b'{"mode": "on"}'
 
-    def list(self, kind: str, namespace: str | None, selector: str = "", fields: str = "") -> "list[Json]":  # noqa: ARG002
+    def list(self, kind: str, namespace: str | None, selector: str = "", fields: str = "") -> Objects:  # noqa: ARG002
         """The NetworkPolicies."""
         return self.policies
+
+    def deployments(self, everywhere: bool = False) -> Objects:  # noqa: ARG002
+        """The one."""
+        return [DEPLOYMENT]
 
 
 def watcher(server: Server) -> Watcher:
@@ -154,3 +164,40 @@ def test_the_table_has_a_row_per_pod_and_one_for_all() -> None:
 
     assert table(look).row_count == 3
     assert len(table(look, everywhere=True).columns) == len(table(look).columns) + 1
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Server:
+    """The command's cluster: one deployment, one pod that serves and one that starts."""
+    made = Server()
+    made.present = [pod("a"), pod("b", ready=False)]
+    made.pages = {"a": page(100), "b": ApiFailure(503, "x", "", {"message": "connect: connection refused"})}
+    monkeypatch.setattr(Cluster, "connect", lambda _: made)
+    return made
+
+
+@pytest.mark.usefixtures("server")
+@pytest.mark.parametrize(("form", "parse"), [("json", json.loads), ("yaml", yaml.safe_load)])
+def test_one_sample_is_one_document(form: str, parse: Callable[[str], Any]) -> None:
+    done = CliRunner().invoke(top, ["--once", "--interval", "0.2", "-o", form])
+
+    assert done.exit_code == 0, done.output
+    found = parse(done.stdout)
+    assert [(p["pod"], p["state"]) for p in found["pods"]] == [("a", "serving"), ("b", "starting")]
+    assert found["total"]["tokensPerSecond"] == 0
+
+
+@pytest.mark.usefixtures("server")
+def test_one_sample_is_a_table_with_what_is_wrong_below_it() -> None:
+    done = CliRunner().invoke(top, ["--once", "--interval", "0.2"])
+
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert lines[0].split()[:4] == ["POD", "K", "RUNNING", "WAITING"]
+    assert lines[1].split()[:2] == ["a", "2"]
+    assert "b: not serving yet" in done.stdout
+
+
+@pytest.mark.usefixtures("server")
+def test_a_name_and_all_namespaces_do_not_go_together() -> None:
+    assert CliRunner().invoke(top, ["demo", "-A"]).exit_code == 2

@@ -25,6 +25,7 @@ class Effect(StrEnum):
     SCALED = "scaled"
     NEXT_ROLLOUT = "next roll-out"
     ROLLED = "rolled"
+    BESIDE = "no pod"
 
 
 _EFFECTS: Final = {
@@ -32,6 +33,7 @@ _EFFECTS: Final = {
     "smoothing": Effect.HOT,
     "replicas": Effect.SCALED,
     "rollout": Effect.NEXT_ROLLOUT,
+    "monitoring": Effect.BESIDE,
 }
 """By the first part of the path; everything else is the envelope."""
 
@@ -51,6 +53,7 @@ What a change does:
 - **scaled**: pods are added or removed; those that stay are not touched.
 - **next roll-out**: nothing happens now; it counts when pods are replaced the next time.
 - **rolled**: pods are replaced, as `rollout` allows.
+- **no pod**: something beside the pods changes at once; no pod is touched.
 
 A change to another spelling of the same value (`1024Mi` to `1Gi`) does nothing.
 

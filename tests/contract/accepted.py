@@ -43,6 +43,17 @@ SMOOTHING: Final = (
     Case("smoothing-null", "spec: {smoothing: null}"),
 )
 
+MONITORING: Final = (
+    Case("monitoring-empty", "spec: {monitoring: {}}"),
+    Case("monitoring-null", "spec: {monitoring: {podMonitor: null}}"),
+    Case("pod-monitor", "spec: {monitoring: {podMonitor: {enabled: true}}}"),
+    *(Case(f"interval {interval}", f"spec: {{monitoring: {{podMonitor: {{enabled: true, interval: {interval}}}}}}}")
+      for interval in ("5s", "15s", "1m", "1m30s", "90s")),
+    Case("pod-monitor-labels", "spec: {monitoring: {podMonitor: {enabled: true, labels: {release: prometheus-stack, "
+         "monitoring.example.com/team: Team_A.1, empty: ''}}}}"),
+    Case("pod-monitor-labels-null", "spec: {monitoring: {podMonitor: {labels: null}}}"),
+)  # fmt: skip
+
 MODEL: Final = (
     *(Case(f"model {name}", f"spec: {{model: {{name: '{name}'}}}}") for name in (
         "gpt2", "acme/llama-8b", "Acme-Labs/Tiny.Llama_v2-Instruct", "acme/llama-GGUF:Q4_K_M", "/models/llama",
@@ -161,5 +172,5 @@ NAMES: Final = tuple(
 )
 
 ACCEPTED: Final = (
-    *SCHEDULE, *SMOOTHING, *MODEL, *DRAFTER, *ARGUMENTS, *ENVIRONMENT, *ENGINE, *PODS, *NAMES,
+    *SCHEDULE, *SMOOTHING, *MONITORING, *MODEL, *DRAFTER, *ARGUMENTS, *ENVIRONMENT, *ENGINE, *PODS, *NAMES,
 )  # fmt: skip

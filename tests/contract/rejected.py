@@ -62,6 +62,30 @@ SCHEDULE: Final = (
     Case("end-above-int32", _schedule("1-4294967296:3"), "endBatchSize"),
 )
 
+
+def _monitor(text: str) -> str:
+    return f"spec: {{monitoring: {{podMonitor: {{enabled: true, {text}}}}}}}"
+
+
+_LABELS: Final = ", ".join(f"label-{i}: x" for i in range(17))
+
+MONITORING: Final = (
+    Case("pod-monitor-as-flag", "spec: {monitoring: {podMonitor: true}}", "must be of type object"),
+    Case("pod-monitor-quoted", "spec: {monitoring: {podMonitor: {enabled: 'true'}}}", "must be of type boolean"),
+    Case("pod-monitor-misspelt", "spec: {monitoring: {podmonitor: {}}}", 'unknown field "spec.monitoring.podmonitor"'),
+    Case("interval-of-no-unit", _monitor("interval: '15'"), "spec.monitoring.podMonitor.interval in body should match"),
+    Case("interval-number", _monitor("interval: 15"), "must be of type string"),
+    Case("interval-zero", _monitor("interval: 0s"), "spec.monitoring.podMonitor.interval in body should match"),
+    Case("interval-of-hours", _monitor("interval: 1h"), "spec.monitoring.podMonitor.interval in body should match"),
+    Case("interval-empty", _monitor("interval: ''"), "should be at least 2 chars long"),
+    Case("label-with-space", _monitor("labels: {release: my prometheus}"), "labels.release in body should match"),
+    Case("label-of-64", _monitor(f"labels: {{release: {'x' * 64}}}"), "may not be more than 63"),
+    Case("label-name-bad", _monitor("labels: {'-x': a}"), "-x is not a label name"),
+    Case("label-owned", _monitor("labels: {app.kubernetes.io/name: mine}"), "io/name belongs to the operator; choose"),
+    Case("label-not-text", _monitor("labels: {release: 1}"), "must be of type string"),
+    Case("labels-17", _monitor(f"labels: {{{_LABELS}}}"), "must have at most 16 items"),
+)
+
 SMOOTHING: Final = (
     Case("dwell-negative", "spec: {smoothing: {dwellSteps: -1}}", "dwellSteps in body should be greater than or equal"),
     Case("dwell-too-long", "spec: {smoothing: {dwellSteps: 10001}}", "should be less than or equal to 10000"),
@@ -311,5 +335,6 @@ PODS: Final = (
 )
 
 REJECTED: Final = (
-    *SCHEDULE, *SMOOTHING, *MODEL, *DRAFTER, *SUPPORT, *PARAMETERS, *ARGUMENTS, *ENVIRONMENT, *ENGINE, *PODS,
+    *SCHEDULE, *SMOOTHING, *MONITORING, *MODEL, *DRAFTER, *SUPPORT, *PARAMETERS, *ARGUMENTS, *ENVIRONMENT, *ENGINE,
+    *PODS,
 )  # fmt: skip

@@ -39,7 +39,8 @@ def binary(tool: Tool) -> Path:
     return paths.binaries_root() / f"{tool.name}-{tool.version}-{build_key(tool)}" / tool.name
 
 
-def _go() -> str:
+def go() -> str:
+    """The Go command. Raises ClusterError where there is none, or one that is too old."""
     found = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
     if found is None:
         raise ClusterError(f"Go is not on the PATH. {_INSTALL_GO}")
@@ -63,7 +64,7 @@ def _build(tool: Tool, destination: Path) -> None:
     with tempfile.TemporaryDirectory(prefix=prefix, dir=root) as temporary:
         staged = Path(temporary) / "built"
         options = [*_FLAGS, "-ldflags", tool.ldflags]
-        command: list[str | Path] = [_go(), "build", *options, "-o", staged / tool.name, tool.package]
+        command: list[str | Path] = [go(), "build", *options, "-o", staged / tool.name, tool.package]
         shell.run(command, cwd=module_directory(tool), env=_ENVIRONMENT, timeout=_BUILD_SECONDS)
         if destination.parent.exists():
             shutil.rmtree(destination.parent)

@@ -27,7 +27,13 @@ API_VERSIONS: Final[Mapping[str, str]] = {
     "Event": "v1",
     "Deployment": "apps/v1",
     "ReplicaSet": "apps/v1",
+    "Secret": "v1",
+    "StatefulSet": "apps/v1",
     "DSDDeployment": "dsd-operator.io/v1alpha1",
+    "PodMonitor": "monitoring.coreos.com/v1",
+    "ServiceMonitor": "monitoring.coreos.com/v1",
+    "PrometheusRule": "monitoring.coreos.com/v1",
+    "Prometheus": "monitoring.coreos.com/v1",
 }
 """The kinds that tests and benchmarks touch, each with the version they speak."""
 

@@ -14,6 +14,11 @@
 - apiGroups: [apps]
   resources: [deployments]
   verbs: [get, list, watch, create, patch]
+# A child of a kind that the cluster may not have, and the only one that is deleted: when spec.monitoring no longer asks
+# for it.
+- apiGroups: [monitoring.coreos.com]
+  resources: [podmonitors]
+  verbs: [get, create, patch, delete]
 # What the children made, for the status and for the addresses to push to.
 - apiGroups: [apps]
   resources: [replicasets]

@@ -1,4 +1,5 @@
-"""`spec` of a DSDDeployment: what is hot (schedule, smoothing), what scales (replicas), and the envelope: the rest."""
+"""`spec` of a DSDDeployment: what is hot (schedule, smoothing), what scales (replicas), what stands beside the pods
+(monitoring), and the envelope: the rest."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -9,6 +10,7 @@ from dsd_operator.api.common import EMPTIED, ApiModel, defaults_of, field_extra
 from dsd_operator.api.drafter import Drafter
 from dsd_operator.api.engine import Engine
 from dsd_operator.api.model import Model
+from dsd_operator.api.monitoring import Monitoring
 from dsd_operator.api.pod import POD_TEMPLATE_SCHEMA, RESOURCES_SCHEMA, Rollout, SharedMemory, Startup
 from dsd_operator.api.spec_rules import RANGE_RULES, SCHEDULE_RULES, SPEC_RULES
 from dsd_runtime.schedule import MAX_RANGES, ScheduleRange, Smoothing
@@ -84,4 +86,9 @@ class Spec(ApiModel):
             "Merged into the pods: metadata (labels, annotations) and spec, as in a Deployment's template. Containers, "
             "volumes and env merge by name; the engine's container is called engine. Tolerations are appended."
         ),
+    )
+    monitoring: Monitoring = Field(
+        default_factory=Monitoring,
+        description="What Prometheus is told of the engines. A change touches no pod.",
+        json_schema_extra=dict(EMPTIED),
     )

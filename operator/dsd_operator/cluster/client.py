@@ -4,6 +4,7 @@ The only module that knows the library (`kubernetes.aio`), so that another one c
 """
 
 import asyncio
+import contextlib
 import json
 import logging
 from collections.abc import Callable, Mapping
@@ -90,6 +91,15 @@ class Client:
         path = resources.resource_of(manifest).path(meta["namespace"], meta["name"], "status")
         query = {"fieldManager": STATUS_FIELD_MANAGER, "force": "true"}
         return await self._json("PATCH", path, query, manifest, _APPLY)
+
+    async def delete(self, thing: Manifest) -> None:
+        """Delete this very object in this very version; Conflict if it has changed, nothing happens if it is gone."""
+        meta = thing["metadata"]
+        seen = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": seen}
+        path = resources.resource_of(thing).path(meta["namespace"], meta["name"])
+        with contextlib.suppress(Gone):
+            await self._json("DELETE", path, {}, body)
 
     async def create(self, resource: Resource, namespace: str, body: Manifest) -> dict[str, Any]:
         """Create an object under a generated name: for Events. Everything else is applied."""

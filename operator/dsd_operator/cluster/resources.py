@@ -32,12 +32,16 @@ SERVICE: Final = Resource("v1", "Service", "services")
 DEPLOYMENT: Final = Resource("apps/v1", "Deployment", "deployments")
 REPLICA_SET: Final = Resource("apps/v1", "ReplicaSet", "replicasets")
 POD: Final = Resource("v1", "Pod", "pods")
+POD_MONITOR: Final = Resource("monitoring.coreos.com/v1", "PodMonitor", "podmonitors")
 EVENT: Final = Resource("events.k8s.io/v1", "Event", "events")
 
 APPLIED: Final = (SERVICE_ACCOUNT, CONFIG_MAP, SERVICE, DEPLOYMENT)
-"""What the operator creates for a DSDDeployment."""
+"""What the operator creates for each DSDDeployment."""
 
-_BY_KIND: Final = {(r.api_version, r.kind): r for r in (*APPLIED, DSD_DEPLOYMENT)}
+OPTIONAL: Final = (POD_MONITOR,)
+"""What it creates where it is wanted, and deletes where it is not. Kinds that a cluster may not have."""
+
+_BY_KIND: Final = {(r.api_version, r.kind): r for r in (*APPLIED, *OPTIONAL, DSD_DEPLOYMENT)}
 
 
 def resource_of(manifest: Mapping[str, Any]) -> Resource:

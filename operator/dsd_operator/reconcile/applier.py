@@ -6,11 +6,13 @@ carried out last.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from dsd_operator.cluster import resources
 from dsd_operator.cluster.client import Client
+from dsd_operator.reconcile import optional
 from dsd_operator.reconcile.apply import Report, apply_all
 from dsd_operator.reconcile.memory import Memory
 from dsd_operator.reconcile.queue import Key
@@ -18,6 +20,8 @@ from dsd_operator.status.observed import ApplyFailure
 
 WAIT_SECONDS: Final = 3.0
 """A pass waits this long for the API server, which takes milliseconds as a rule."""
+
+_OPTIONAL: Final = frozenset(kind.kind for kind in resources.OPTIONAL)
 
 Object = Mapping[str, Any]
 
@@ -42,15 +46,25 @@ class Applier:
     _applications: dict[str, _Application] = field(default_factory=dict)
     """By the resource's uid: the one that runs, or that ended after its pass."""
 
-    async def apply(self, key: Key, manifests: Sequence[Object], live: Mapping[str, Object], memory: Memory) -> Report:
-        """Apply what needs it; a child that the API server has not answered for in time is a failure until it has."""
+    async def apply(
+        self,
+        key: Key,
+        manifests: Sequence[Object],
+        live: Mapping[str, Object],
+        memory: Memory,
+        unwanted: Sequence[Object] = (),
+    ) -> Report:
+        """Apply what needs it, delete what is `unwanted`; a child that the API server has not answered for in time is a
+        failure until it has."""
         earlier = self._applications.get(memory.uid)
         if earlier is not None and not earlier.task.done():
             return self._unanswered(memory)
         self._applications.pop(memory.uid, None)
         late = _late(earlier, manifests)
         failed = {failure.kind for failure in late.failures}
-        started = self._start(key, [m for m in manifests if m["kind"] not in failed], live, memory)
+        wanted = [m for m in manifests if m["kind"] not in failed]
+        work = _everything(self.client, wanted, live, memory, unwanted)
+        started = self._start(key, memory.uid, wanted, work)
         await asyncio.wait([started.task], timeout=self.wait)
         if not started.task.done():
             started.left = True
@@ -69,10 +83,12 @@ class Applier:
         for application in self._applications.values():
             application.task.cancel()
 
-    def _start(self, key: Key, manifests: Sequence[Object], live: Mapping[str, Object], memory: Memory) -> _Application:
+    def _start(
+        self, key: Key, uid: str, manifests: Sequence[Object], work: Coroutine[None, None, Report]
+    ) -> _Application:
         # A task of its own: the pass may end before it.
-        task = asyncio.create_task(apply_all(self.client, manifests, live, memory), name=f"apply {key.name}")
-        started = self._applications[memory.uid] = _Application(tuple(manifests), task)
+        task = asyncio.create_task(work, name=f"apply {key.name}")
+        started = self._applications[uid] = _Application(tuple(manifests), task)
         task.add_done_callback(lambda _: self._finish(key, started))
         return started
 
@@ -84,6 +100,19 @@ class Applier:
         message = f"the API server has not answered for {self.wait:.0f} s; an admission webhook may be slow"
         waiting = (ApplyFailure(kind, name, message) for kind, name in sorted(memory.sending))
         return Report(failures=tuple(waiting), retry=True)
+
+
+async def _everything(
+    client: Client, manifests: Sequence[Object], live: Mapping[str, Object], memory: Memory, unwanted: Sequence[Object]
+) -> Report:
+    """The children that every resource has, and beside them those that a cluster may not know."""
+    always = [m for m in manifests if m["kind"] not in _OPTIONAL]
+    reports = await asyncio.gather(
+        apply_all(client, always, live, memory),
+        *(optional.bring(client, m, memory) for m in manifests if m["kind"] in _OPTIONAL),
+        *(optional.drop(client, identity, memory) for identity in unwanted),
+    )
+    return sum(reports, Report())
 
 
 def _late(earlier: _Application | None, manifests: Sequence[Object]) -> Report:

@@ -40,6 +40,8 @@ class Report:
     """Whether a failure may heal without an event that would wake us."""
     delay: float = 0.0
     """Seconds that the API server asked to wait before that."""
+    again: float = 0.0
+    """Seconds after which another look is worth it though nothing failed; 0: no need."""
 
     def __add__(self, other: "Report") -> "Report":
         return Report(
@@ -47,6 +49,7 @@ class Report:
             (*self.failures, *other.failures),
             self.retry or other.retry,
             max(self.delay, other.delay),
+            max(self.again, other.again),
         )
 
 
@@ -56,20 +59,21 @@ async def apply_all(client: Client, manifests: Sequence[Object], live: Mapping[s
     last = [m for m in manifests if m["kind"] in _LAST]
     report = Report()
     for group in (first, last):
-        outcomes = await asyncio.gather(*(_apply(client, m, live.get(m["kind"]), memory) for m in group))
+        outcomes = await asyncio.gather(*(apply_one(client, m, live.get(m["kind"]), memory) for m in group))
         report = sum(outcomes, report)
     return report
 
 
-async def _apply(client: Client, manifest: Object, live: Object | None, memory: Memory) -> Report:
+async def apply_one(client: Client, manifest: Object, live: Object | None, memory: Memory) -> Report:
+    """Apply one child if it needs it; `live` is the object under its name. Raises nothing, as `apply_all`."""
     owner = controller(manifest)
     if owner is None:
         raise ValueError(f"the plan names no controller for its {manifest['kind']}")
     standing = claim(live, owner)
     if standing is Claim.FOREIGN:
-        return _failed(manifest, _foreign_message(manifest, live), foreign=True)
+        return failed(manifest, _foreign_message(manifest, live), foreign=True)
     if standing is Claim.LEAVING:
-        return _failed(manifest, "is being deleted; it is made anew when it is gone")
+        return failed(manifest, "is being deleted; it is made anew when it is gone")
     wanted = digest(manifest)
     if live is not None and memory.applied.get(manifest["kind"]) == _record(wanted, live):
         return Report()
@@ -85,7 +89,7 @@ async def _send(client: Client, manifest: Object, wanted: str, standing: Claim, 
         level = logging.DEBUG if isinstance(error, Gone) else logging.WARNING  # the namespace is on its way out
         _log.log(level, "The API server refuses %s %s: %s", kind, name, error.message)
         left_over = standing is Claim.ORPHAN and isinstance(error, Forbidden)
-        return _failed(manifest, error.message + (_LEFT_OVER if left_over else ""), error=error)
+        return failed(manifest, error.message + (_LEFT_OVER if left_over else ""), error=error)
     finally:
         memory.sending.discard((kind, name))
     memory.applied[kind] = _record(wanted, stored)
@@ -93,7 +97,8 @@ async def _send(client: Client, manifest: Object, wanted: str, standing: Claim, 
     return Report(applied=(stored,))
 
 
-def _failed(manifest: Object, message: str, foreign: bool = False, error: ApiError | None = None) -> Report:
+def failed(manifest: Object, message: str, foreign: bool = False, error: ApiError | None = None) -> Report:
+    """The report of a child that could not be brought; `error` decides whether another try is worth it."""
     failure = ApplyFailure(manifest["kind"], manifest["metadata"]["name"], message, foreign)
     # What is invalid stays so until the resource changes, and that is an event.
     retry = not isinstance(error, Invalid)

@@ -47,10 +47,14 @@ class Memory:
     uid: str
     applied: dict[str, Applied] = field(default_factory=dict)
     """By kind."""
+    absent: set[str] = field(default_factory=set)
+    """Kinds that a look found nothing of: what is not wanted need not be looked for again."""
     sending: set[tuple[str, str]] = field(default_factory=set)
     """Kind and name of the children that the API server has not answered for."""
     pods: dict[str, PodRecord] = field(default_factory=dict)
     """By the pod's uid."""
+    restarts: dict[str, int] | None = None
+    """Restarts of the engine container by the pod's uid, as the last pass saw them; None before the first one."""
     minted: Minted | None = None
     wanted_hash: str | None = None
     changed_at: float | None = None

@@ -25,11 +25,13 @@ from dsd_operator.reconcile.events import Recorder
 from dsd_operator.reconcile.memory import Memory
 from dsd_operator.reconcile.push import Pusher
 from dsd_operator.reconcile.queue import Key
+from dsd_operator.reconcile.restarts import new_restarts
 from dsd_operator.reconcile.watches import Watches
 from dsd_operator.render.config_map import read
 from dsd_operator.render.context import RenderContext
 from dsd_operator.render.names import names_for
 from dsd_operator.render.plan import plan
+from dsd_operator.render.pod_monitor import unwanted
 from dsd_operator.render.preflight import problems, schedule_problems
 from dsd_operator.status.observed import Outcome, PushResult, PushState
 from dsd_operator.status.summarize import summarize, transitions
@@ -52,6 +54,8 @@ class Done:
     retry: bool = False
     delay: float = 0.0
     """Least number of seconds before a retry."""
+    again: float = 0.0
+    """Seconds after which another pass is worth it though this one succeeded; 0: no need."""
 
 
 @dataclass(frozen=True)
@@ -102,14 +106,15 @@ class Reconciler:
         except InvalidResource as error:
             await self._publish(body, unreadable(body, error.problems, self._timestamp()))
             return Done()
-        memory = self._memory(key, resource)
-        work = await self._work(key, resource, found.of(resource), memory)
+        memory, snapshot = self._memory(key, resource), found.of(resource)
+        self.metrics.engine_restarts(*key, new_restarts(snapshot.observed.pods, memory))
+        work = await self._work(key, resource, snapshot, memory)
         for child in (work.snapshot.observed.deployment, work.snapshot.observed.config_map):
             self.watches.read(child)
         outcome = work.outcome(problems(resource))
         await self._publish(body, summarize(resource, work.snapshot.observed, outcome, self._timestamp()))
         retry = work.children.retry or work.pods.retry
-        return Done(retry=retry, delay=work.children.delay)
+        return Done(retry=retry, delay=work.children.delay, again=work.children.again)
 
     async def _work(self, key: Key, resource: DSDDeployment, snapshot: Snapshot, memory: Memory) -> _Work:
         if schedule_problems(resource):
@@ -122,7 +127,7 @@ class Reconciler:
             manifests = plan(resource, await self._context(key, snapshot, revision))
             keys = self.keys.known()
             children, pods = await asyncio.gather(
-                self.applier.apply(key, manifests, snapshot.live, memory),
+                self.applier.apply(key, manifests, snapshot.live, memory, unwanted(resource)),
                 self._push(target, snapshot, memory),
             )
             snapshot = snapshot.with_applied(children.applied)
@@ -140,7 +145,7 @@ class Reconciler:
         """The schedule itself cannot be used: the plan leaves out what needs it, and pods keep what they have."""
         revision = self._revision(resource, snapshot, (), memory)
         manifests = plan(resource, await self._context(key, snapshot, revision))
-        applied = await self.applier.apply(key, manifests, snapshot.live, memory)
+        applied = await self.applier.apply(key, manifests, snapshot.live, memory, unwanted(resource))
         return _Work(snapshot.with_applied(applied.applied), None, None, applied, push.Report())
 
     def _revision(

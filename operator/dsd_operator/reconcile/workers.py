@@ -72,6 +72,8 @@ class Workers:
             self._again(key, end.delay, "retry")
         else:
             self.queue.succeeded(key)
+            if end.again:
+                self.queue.add_after(key, end.again)
             self._count("gone" if end.gone else "success")
             if end.gone:
                 self.wakeups.forget(key)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dsd_operator.render import pod_monitor
 from dsd_operator.status.conditions import shorten
 from dsd_operator.status.observed import ApplyFailure, Observed, Outcome
 from dsd_operator.status.pods import Fault, can_serve, fault_of
@@ -15,6 +16,9 @@ _SHOWN: Final = 3
 """Problems or pods that a message spells out; the rest is counted."""
 
 _MESSAGE_LENGTH: Final = 1024
+
+_BESIDE: Final = frozenset({pod_monitor.KIND})
+"""Kinds of children that no pod needs."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +33,12 @@ def spec_blocker(outcome: Outcome) -> Blocker | None:
     """What kept the operator from making or changing the children: the spec itself, or the API server."""
     if outcome.problems:
         return Blocker(Reason.INVALID_SPEC, listed([_problem(p) for p in outcome.problems]))
-    if outcome.failures:
-        foreign = any(failure.foreign for failure in outcome.failures)
-        reason = Reason.FOREIGN_OBJECT if foreign else Reason.APPLY_FAILED
-        return Blocker(reason, listed([_failure(f) for f in sorted(outcome.failures, key=lambda f: not f.foreign)]))
-    return None
+    return _refused([failure for failure in outcome.failures if failure.kind not in _BESIDE])
+
+
+def beside_blocker(outcome: Outcome) -> Blocker | None:
+    """What the spec asks for beside the pods and could not be made: nothing that serves waits for it."""
+    return _refused([failure for failure in outcome.failures if failure.kind in _BESIDE])
 
 
 def pod_blocker(observed: Observed) -> Blocker | None:
@@ -49,6 +54,19 @@ def listed(texts: Sequence[str]) -> str:
     """The first few, the rest as a number."""
     shown = "; ".join(shorten(text, _MESSAGE_LENGTH) for text in texts[:_SHOWN])
     return shown if len(texts) <= _SHOWN else f"{shown}; and {len(texts) - _SHOWN} more"
+
+
+def _refused(failures: Sequence[ApplyFailure]) -> Blocker | None:
+    if not failures:
+        return None
+    return Blocker(_reason(failures), listed([_failure(f) for f in sorted(failures, key=lambda f: not f.foreign)]))
+
+
+def _reason(failures: Sequence[ApplyFailure]) -> Reason:
+    if any(failure.foreign for failure in failures):
+        return Reason.FOREIGN_OBJECT
+    missing = all(failure.missing_kind for failure in failures)
+    return Reason.MONITORING_API_MISSING if missing else Reason.APPLY_FAILED
 
 
 def _worst(faults: Sequence[Fault]) -> Blocker:

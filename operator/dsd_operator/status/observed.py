@@ -24,12 +24,14 @@ class Observed:
 
 @dataclass(frozen=True)
 class ApplyFailure:
-    """One child that could not be applied; `foreign` when an object that is not ours is in the way."""
+    """One child that could not be applied; `foreign` when an object that is not ours is in the way, `missing_kind` when
+    the cluster does not have the kind."""
 
     kind: str
     name: str
     message: str
     foreign: bool = False
+    missing_kind: bool = False
 
 
 class PushState(StrEnum):

@@ -35,6 +35,7 @@ class Reason(StrEnum):
     INVALID_SPEC = "InvalidSpec"
     APPLY_FAILED = "ApplyFailed"
     FOREIGN_OBJECT = "ForeignObject"
+    MONITORING_API_MISSING = "MonitoringApiMissing"
     POD_CREATION_FAILED = "PodCreationFailed"
     PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded"
 

@@ -7,7 +7,7 @@ from dsd_operator.render.labels import selector_string
 from dsd_operator.render.names import names_for
 from dsd_operator.render.service import url
 from dsd_operator.render.synthetic import WARNING, is_synthetic
-from dsd_operator.status.blockers import pod_blocker, spec_blocker
+from dsd_operator.status.blockers import beside_blocker, pod_blocker, spec_blocker
 from dsd_operator.status.conditions import Condition, Status, merge_conditions
 from dsd_operator.status.events import Event, transitions
 from dsd_operator.status.notes import envelope_notes, resolved_notes
@@ -63,6 +63,9 @@ def _ready(
         waiting = pod_blocker(observed)
         reason = waiting.reason if waiting else moving.reason
         return _condition("False", reason, waiting.message if waiting else moving.message)
+    beside = beside_blocker(outcome)
+    if beside is not None:
+        return _condition("False", beside.reason, beside.message)
     if rollout.wanted == 0:
         return _condition("True", Reason.SCALED_TO_ZERO, "scaled to zero: nothing serves, as asked")
     text = f"{rollout.ready} of {rollout.wanted} pods serve"

@@ -19,6 +19,8 @@ FIELDS: Final = {found.path: found.effect for found in fields()}
 HIGHEST_ONLY: Final = [{"startBatchSize": 1, "endBatchSize": 8, "numSpeculativeTokens": 3}]
 PLAIN: Final = [{"name": "A", "value": "1"}]
 MODEL: Final = {"method": "draft_model", "model": "acme/draft", "numSpeculativeTokens": 3}
+MONITORED: Final[Mapping[str, Any]] = {"enabled": True}
+MONITOR: Final = {"monitoring.podMonitor": MONITORED}
 DSPARK: Final = {"method": "dspark", "numSpeculativeTokens": 3}
 
 
@@ -106,15 +108,20 @@ CHANGES: Final[Mapping[str, Change]] = {
     "podTemplate.metadata": to("podTemplate.metadata", {"labels": {"team": "b"}}),
     "podTemplate.metadata.labels": to("podTemplate.metadata.labels", {"team": "a"}),
     "podTemplate.metadata.annotations": to("podTemplate.metadata.annotations", {"note": "a"}),
+    "monitoring.podMonitor.enabled": to("monitoring.podMonitor.enabled", True),
+    "monitoring.podMonitor.interval": to("monitoring.podMonitor", MONITORED | {"interval": "30s"}, **MONITOR),
+    "monitoring.podMonitor.labels": to("monitoring.podMonitor", MONITORED | {"labels": {"release": "a"}}, **MONITOR),
     "podTemplate.spec": to("podTemplate.spec", {"nodeSelector": {"pool": "a"}}),
 }  # fmt: skip
 
 
 def observed_effect(before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]]) -> Effect | None:
     """What the change did, read from the manifests alone; None when it did something that has no name."""
-    changed = {kind for kind in before if digest(before[kind]) != digest(after[kind])}
+    changed = {kind for kind in {*before, *after} if digest(before.get(kind, {})) != digest(after.get(kind, {}))}
     if changed == {"ConfigMap"}:
         return Effect.HOT
+    if changed == {"PodMonitor"}:
+        return Effect.BESIDE
     if changed != {"Deployment"}:
         return None
     one, other = before["Deployment"]["spec"], after["Deployment"]["spec"]

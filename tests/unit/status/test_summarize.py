@@ -235,6 +235,24 @@ def test_a_child_that_is_refused_and_one_that_is_not_ours() -> None:
     assert states(SERVING, foreign)["Available"][0] == "False", "a Deployment that is not ours says nothing about us"
 
 
+def test_a_monitor_that_cannot_be_made_concerns_ready_alone() -> None:
+    missing = ApplyFailure("PodMonitor", "demo", "this cluster has no PodMonitor", missing_kind=True)
+    before, after = states(SERVING, ALL_WELL), states(SERVING, outcome([push(status=answer())], failures=[missing]))
+    assert after.pop("Ready") == ("False", "MonitoringApiMissing")
+    before.pop("Ready")
+    assert after == before
+    refused = outcome([push(status=answer())], failures=[ApplyFailure("PodMonitor", "demo", "no rights")])
+    assert states(SERVING, refused)["Ready"] == ("False", "ApplyFailed")
+    foreign = outcome([push(status=answer())], failures=[ApplyFailure("PodMonitor", "demo", "not ours", foreign=True)])
+    assert states(SERVING, foreign)["Ready"] == ("False", "ForeignObject")
+
+
+def test_pods_that_do_not_start_are_worse_than_a_missing_monitor() -> None:
+    missing = ApplyFailure("PodMonitor", "demo", "this cluster has no PodMonitor", missing_kind=True)
+    starting = observed(deployment(ready=0), [pod(ready=False)])
+    assert states(starting, outcome([], failures=[missing]))["Ready"] == states(starting, outcome([]))["Ready"]
+
+
 def test_what_vllm_resolved_differently_is_said() -> None:
     resolved = answer("mtp", model_runner="V2", num_speculative_tokens=2, max_num_seqs=64, parallel_drafting=True)
     done = outcome([push(status=resolved), push("demo-2", status=resolved)])

@@ -1,0 +1,72 @@
+"""Children of kinds that a cluster may not have: made where they are wanted, deleted where they are not. PodMonitors.
+
+Apart from the others, which wait for none of them. No watch shows these objects, because a watch needs the kind: each
+pass looks itself, in one request, and in none at all while nothing is wanted and nothing was found.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dsd_operator.cluster.client import Client
+from dsd_operator.cluster.errors import ApiError, Forbidden
+from dsd_operator.cluster.ownership import Claim, claim, controller
+from dsd_operator.cluster.resources import resource_of
+from dsd_operator.reconcile.apply import Report, apply_one, failed
+from dsd_operator.reconcile.memory import Memory
+from dsd_operator.status.observed import ApplyFailure
+
+LOOK_AGAIN_SECONDS: Final = 15.0
+"""How soon a kind that was missing is looked for again; the resource's own backoff is for what can fail at any time."""
+
+Object = Mapping[str, Any]
+
+_log = logging.getLogger(__name__)
+
+
+async def bring(client: Client, manifest: Object, memory: Memory) -> Report:
+    """Apply a child; one whose kind the cluster does not have is a failure until it has it."""
+    memory.absent.discard(manifest["kind"])
+    try:
+        live = await _look(client, manifest)
+        if live is None and not await client.serves(resource_of(manifest)):
+            return _without_kind(manifest)
+    except ApiError as error:
+        return failed(manifest, error.message, error=error)
+    return await apply_one(client, manifest, live, memory)
+
+
+async def drop(client: Client, identity: Object, memory: Memory) -> Report:
+    """Delete a child that is not wanted, if there is one and it is this resource's."""
+    kind, owner = identity["kind"], controller(identity)
+    if kind in memory.absent or owner is None:
+        return Report()
+    try:
+        live = await _look(client, identity)
+        if claim(live, owner) is Claim.OURS and live is not None:
+            await client.delete(live)
+            _log.info("Deleted %s %s: it is no longer wanted", kind, live["metadata"]["name"])
+    except Forbidden as error:
+        if kind in memory.applied:
+            return failed(identity, f"is no longer wanted and cannot be deleted: {error.message}", error=error)
+    except ApiError as error:
+        _log.warning("Cannot look for a %s that is not wanted: %s", kind, error.message)
+        return Report(retry=True)
+    memory.applied.pop(kind, None)
+    memory.absent.add(kind)
+    return Report()
+
+
+async def _look(client: Client, manifest: Object) -> Object | None:
+    meta = manifest["metadata"]
+    return await client.get(resource_of(manifest), meta["namespace"], meta["name"])
+
+
+def _without_kind(manifest: Object) -> Report:
+    kind, group = manifest["kind"], manifest["apiVersion"].partition("/")[0]
+    message = (
+        f"this cluster has no {kind} ({group}): install the CRDs of the Prometheus operator, or set "
+        "spec.monitoring.podMonitor.enabled to false. Pods and schedule are not affected"
+    )
+    failure = ApplyFailure(kind, manifest["metadata"]["name"], message, missing_kind=True)
+    return Report(failures=(failure,), again=LOOK_AGAIN_SECONDS)

@@ -4,6 +4,7 @@ Labels that name a resource are `dsd_namespace` and `dsd_name`: a scrape adds it
 clash. Series of a resource go when it goes.
 """
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -56,6 +57,12 @@ class Metrics:
             [*_RESOURCE, "type", "status", "reason"],
             registry=registry,
         )
+        self._engine_restarts = Counter(
+            "dsd_operator_engine_restarts_total",
+            "Restarts of the engine containers of a DSDDeployment that the operator has seen.",
+            _RESOURCE,
+            registry=registry,
+        )
         self._pods = PodGauges(_RESOURCE, registry)
         self._api_requests = Counter(
             "dsd_operator_api_requests_total",
@@ -81,10 +88,16 @@ class Metrics:
         self._replace(namespace, name, new)
         self._pods.set(namespace, name, status)
 
+    def engine_restarts(self, namespace: str, name: str, new: int) -> None:
+        """Count restarts of a resource's engines; 0 makes the series, so that the first restart is an increase."""
+        self._engine_restarts.labels(namespace, name).inc(new)
+
     def remove(self, namespace: str, name: str) -> None:
         """The resource is gone, and its series with it."""
         self._replace(namespace, name, {})
         self._pods.remove(namespace, name)
+        with contextlib.suppress(KeyError):
+            self._engine_restarts.remove(namespace, name)
 
     def render(self) -> tuple[bytes, str]:
         """Body and content type for /metrics."""

@@ -14,6 +14,7 @@ import yaml
 from tests.chart import rendered
 from tests.integration.world import World
 from tools.cluster.api import ApiOnlyCluster, kubectl
+from tools.testbed.crd import wait_established
 from tools.testbed.kube import Kube
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -73,7 +74,7 @@ def prepare(kubeconfig: Path) -> None:
     admin.run("create", "namespace", SYSTEM)
     admin.run("apply", "--server-side", "-f", str(ROOT / "crds"))
     admin.run("apply", "-f", "-", given=json.dumps({"apiVersion": "v1", "kind": "List", "items": _rights()}))
-    admin.run("wait", "--for=condition=Established", "crd/dsddeployments.dsd-operator.io", "--timeout=30s")
+    wait_established(kubeconfig, "dsddeployments.dsd-operator.io")
 
 
 def log_in(kubeconfig: Path, path: Path) -> None:

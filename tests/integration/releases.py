@@ -12,8 +12,9 @@ import yaml
 
 from tests.chart import CHART
 from tools.cluster.api import program
+from tools.testbed.crd import wait_established
 
-CRD: Final = "crd/dsddeployments.dsd-operator.io"
+CRD: Final = "dsddeployments.dsd-operator.io"
 _SECONDS: Final = 120
 _PREFIX: Final = "DSD_OPERATOR_"
 
@@ -62,7 +63,7 @@ class Release:
         """Install or upgrade it; returns what helm printed, the notes among it."""
         done = self.try_install(*options, chart=chart)
         assert done.returncode == 0, done.stderr
-        self.commands.ok("kubectl", "wait", "--for=condition=Established", CRD, "--timeout=30s")
+        wait_established(self.commands.kubeconfig, CRD)
         return done.stdout
 
     def uninstall(self) -> None:

@@ -21,6 +21,7 @@ from tests.integration.world import FIRST, SECOND, THIRD, World
 from tools import chart
 from tools.cluster.api import ApiOnlyCluster
 from tools.cluster.paths import REPOSITORY
+from tools.testbed.crd import wait_established
 from tools.testbed.kube import Kube
 
 pytestmark = pytest.mark.integration
@@ -97,7 +98,7 @@ def _children(commands: Commands) -> dict[str, Any]:
 
 def _owner(commands: Commands) -> str:
     """The release that holds the CRD."""
-    notes = commands.get(CRD)["metadata"]["annotations"]
+    notes = commands.get("crd", CRD)["metadata"]["annotations"]
     return f"{notes['meta.helm.sh/release-namespace']}/{notes['meta.helm.sh/release-name']}"
 
 
@@ -127,16 +128,16 @@ def test_an_upgrade_brings_the_crd_of_the_new_chart_and_a_rollback_the_old(
     one.install(chart=_chart_with_a_new_field(tmp_path))
     assert world.patch(later="x")["spec"]["later"] == "x"
     commands.ok("helm", "rollback", one.name, str(revision), "--namespace", one.namespace)
-    commands.ok("kubectl", "wait", "--for=condition=Established", CRD)
+    wait_established(commands.kubeconfig, CRD)
     assert "later" not in world.schedule(FIRST)["spec"]
     assert _children(commands) == before
 
 
 def test_an_upgrade_mends_a_crd_that_somebody_changed(one: Release, commands: Commands) -> None:
     patch = '[{"op": "remove", "path": "/spec/versions/0/additionalPrinterColumns"}]'
-    commands.ok("kubectl", "patch", CRD, "--type=json", "--patch", patch)
+    commands.ok("kubectl", "patch", "crd", CRD, "--type=json", "--patch", patch)
     one.install()
-    assert "additionalPrinterColumns" in commands.get(CRD)["spec"]["versions"][0]
+    assert "additionalPrinterColumns" in commands.get("crd", CRD)["spec"]["versions"][0]
 
 
 def test_an_uninstall_keeps_the_crd_its_resources_and_their_pods(one: Release, commands: Commands) -> None:
@@ -146,7 +147,7 @@ def test_an_uninstall_keeps_the_crd_its_resources_and_their_pods(one: Release, c
     one.uninstall()
     rest = "deployment,service,serviceaccount,configmap,role,rolebinding,clusterrole,clusterrolebinding,networkpolicy"
     assert commands.get(rest, "-A", "-l", "helm.sh/chart")["items"] == []
-    commands.ok("kubectl", "get", CRD)
+    commands.ok("kubectl", "get", "crd", CRD)
     assert _children(commands) == before
     one.install()  # without any option: the CRD is still marked as its own
     assert _children(commands) == before
@@ -227,7 +228,7 @@ def test_a_crd_that_was_applied_by_hand_is_taken_over(one: Release, commands: Co
     """Last, as it takes every resource with it."""
     world.kube.delete("DSDDeployment", MODELS, "demo")
     one.uninstall()
-    commands.ok("kubectl", "delete", CRD)
+    commands.ok("kubectl", "delete", "crd", CRD)
     commands.ok("kubectl", "apply", "--server-side", "-f", REPOSITORY / "crds")
     assert "invalid ownership metadata" in one.try_install().stderr
     one.install("--take-ownership")

@@ -42,6 +42,5 @@ class Signals:
     def _handle(self, number: int, _: FrameType | None) -> None:
         first, self.number = self.number is None, self.number or number
         if first and not self._shielded:
-            self._shielded = True
             raise Interrupted
         self._busy()

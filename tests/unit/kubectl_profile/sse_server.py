@@ -5,18 +5,21 @@ import threading
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 DEADLINE = 30.0
+
+Cut = Literal["", "connection", "done"]
 
 
 class SseServer:
     """Each completion waits until `together` of them run, so that a load with fewer gets stuck.
 
-    `fail` is an HTTP status to refuse with; `cut` ends a stream before its end; `per_event` tokens come in one event.
+    `fail` is an HTTP status to refuse with; `cut` ends a stream before its end: the connection, or the answer without
+    its last event; `per_event` tokens come in one event.
     """
 
-    def __init__(self, together: int = 1, fail: int = 0, cut: bool = False, per_event: int = 1) -> None:
+    def __init__(self, together: int = 1, fail: int = 0, cut: Cut = "", per_event: int = 1) -> None:
         self.fail, self.cut, self.per_event = fail, cut, per_event
         self.bodies: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
@@ -32,6 +35,10 @@ class SseServer:
     def address(self) -> str:
         """Where it listens."""
         return f"http://127.0.0.1:{self._server.server_port}"
+
+    def patient(self) -> bool:
+        """Whether requests that wait for others would wait on."""
+        return not self._barrier.broken
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -90,10 +97,11 @@ class SseServer:
         handler.end_headers()
         for count in [*range(self.per_event, tokens, self.per_event), tokens]:
             _chunk(handler, {"choices": [{"text": "x"}], "usage": {"completion_tokens": count}})
-        if self.cut:
+        if self.cut == "connection":
             handler.close_connection = True
             return
-        _chunk(handler, "[DONE]")
+        if not self.cut:
+            _chunk(handler, "[DONE]")
         handler.wfile.write(b"0\r\n\r\n")
 
 

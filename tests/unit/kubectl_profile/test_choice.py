@@ -121,6 +121,14 @@ def test_luck_is_no_gain() -> None:
     assert not found.above(1.0)
 
 
+def test_a_round_is_judged_by_what_the_others_choose() -> None:
+    """K=1 looks 30 % faster by its own two good rounds; each of them alone does not show it."""
+    found = gain({1: {0: [100.0, 100.0, 100.0], 1: [130.0, 130.0, 70.0]}}, from_triples([(1, 64, 0)]))
+
+    assert found is not None
+    assert found.middle == 1.0
+
+
 def test_no_gain_is_told_where_the_present_k_was_not_measured_or_rounds_are_few() -> None:
     assert gain({4: CLEAR}, from_triples([(1, 64, 2)])) is None
     assert gain({4: {0: [1.0, 1.0], 3: [2.0, 2.0]}}, from_triples([(1, 64, 0)])) is None

@@ -6,7 +6,7 @@ from kubectl_dsd.errors import Failure
 from kubectl_dsd.profile.load import Load
 from kubectl_dsd.profile.prompts import Prompt
 from kubectl_dsd.profile.streams import Connection, RequestFailure, Settings, body_of
-from tests.unit.kubectl_profile.sse_server import SseServer
+from tests.unit.kubectl_profile.sse_server import Cut, SseServer
 from tools.testbed.waiting import wait_for
 
 PROMPTS = tuple(Prompt(text=f"prompt {i}") for i in range(5))
@@ -44,8 +44,9 @@ def test_a_refusal_carries_the_engines_words(status: int) -> None:
     assert ("--api-key" in refused.value.hint) == (status == 401)
 
 
-def test_a_stream_that_ends_early_is_a_failure() -> None:
-    with SseServer(cut=True) as server, pytest.raises(RequestFailure, match="broke"):
+@pytest.mark.parametrize("cut", ["connection", "done"])
+def test_a_stream_that_ends_early_is_a_failure(cut: Cut) -> None:
+    with SseServer(cut=cut) as server, pytest.raises(RequestFailure, match="broke"):
         counts(server)
 
 
@@ -121,5 +122,7 @@ def test_a_failure_of_a_client_ends_the_measurement() -> None:
 
 def test_clients_that_wait_for_ever_are_ended() -> None:
     """The server waits for a second request that never comes; leaving the block must not."""
-    with SseServer(together=2) as server, Load([server.address], 1, PROMPTS, SETTINGS):
-        wait_for("the request", lambda: server.most, lambda n: n == 1, SECONDS, 0.01)
+    with SseServer(together=2) as server:
+        with Load([server.address], 1, PROMPTS, SETTINGS):
+            wait_for("the request", lambda: server.most, lambda n: n == 1, SECONDS, 0.01)
+        assert server.patient(), "the client ended only when the server gave up"

@@ -91,11 +91,15 @@ def _abbreviated(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(c for spelling, c in SPELLINGS.items() if spelling.startswith(name)))
 
 
-def is_negative(item: str) -> bool:
-    """Whether `item` names a switch by its `--no-` form, which may be cut short too."""
+def full_spelling(item: str) -> str | None:
+    """The spelling that `item` stands for, written out: of a switch its `--no-` form where that is meant, else the
+    canonical one; None where it is not clear."""
+    option = resolve(item)
+    if option is None or option.canonical is None:
+        return None
     name = item.partition("=")[0].replace("_", "-")
-    full = SPELLINGS.keys() & {name} or {spelling for spelling in SPELLINGS if spelling.startswith(name)}
-    return all(spelling not in OPTIONS and spelling.startswith("--no-") for spelling in full) and bool(full)
+    negative = "--no-" + option.canonical.removeprefix("--")
+    return negative if negative.startswith(name) and SPELLINGS.get(negative) else option.canonical
 
 
 @dataclass(frozen=True)
@@ -163,7 +167,7 @@ def _option_message(item: str, option: Option, taken: Sequence[str]) -> str | No
     if item == "--":
         return "'--' would turn every option after it into a value; remove it"
     if option.canonical is None:
-        return _unclear_message(item, option)
+        return unclear_message(item, option)
     value = option.value if option.value is not None else next(iter(taken), None)
     refused = _refused(option.canonical, value)
     if refused:
@@ -194,7 +198,8 @@ def _arity_message(item: str, option: Option, taken: Sequence[str]) -> str | Non
     return None
 
 
-def _unclear_message(item: str, option: Option) -> str:
+def unclear_message(item: str, option: Option) -> str:
+    """Why `option` (of `item`) is not one option of the pinned vLLM, and what was meant."""
     name = _name(item).partition(".")[0].replace("_", "-")
     if instead := owned.DEAD_OPTIONS.get(name):
         return f"{name!r}: vLLM {VLLM_VERSION} no longer has this option: {instead}"

@@ -4,18 +4,13 @@ Told before a pod is made where the resource names both numbers; where one is vL
 sentence reaches the status. Pure.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from dsd_operator.api import Spec
+from dsd_runtime.convert.numbers import human
 from dsd_runtime.options import resolve
 from dsd_runtime.schedule import Problem
-
-_NUMBER: Final = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
-_UNITS: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
-"""vLLM's suffixes: small letters are decimal, capitals binary (`human_readable_int`)."""
 
 
 @dataclass(frozen=True)
@@ -61,5 +56,4 @@ def _tokens(arguments: Sequence[str]) -> int | None:
     for position, item in enumerate(arguments):
         if _means(item, "--max-num-batched-tokens"):
             found = item.partition("=")[2] or "".join(arguments[position + 1 : position + 2])
-    match = _NUMBER.fullmatch(found or "")
-    return int(float(match[1]) * _UNITS[match[2]]) if match else None
+    return None if found is None else human(found)

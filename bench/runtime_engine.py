@@ -39,6 +39,7 @@ class EngineSpec:
     table: Triples | None = None
     plugin: bool = False
     max_model_len: int = 1024
+    dtype: str = "auto"
 
     def speculative(self) -> dict[str, Any] | None:
         """The speculative config that vLLM gets."""
@@ -135,7 +136,7 @@ class Driven:
 
         arguments = EngineArgs(
             model=spec.model,
-            dtype="auto",
+            dtype=spec.dtype,
             enforce_eager=True,
             max_model_len=spec.max_model_len,
             max_num_seqs=MAX_NUM_SEQS,

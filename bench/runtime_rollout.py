@@ -20,32 +20,34 @@ CONFIGURATIONS: Final = (*(fixed(k) for k in FIXED), NONE, OURS)
 BATCHES: Final = 2
 """Batches for each round of the plan: a batch has one longest request, so it takes more of them than of a sweep's."""
 
+DTYPE: Final = "float32"
 METHOD: Final = " ".join(
     f"""
-    Engines, model and drafter are those of the sweep. A batch of {ROLLOUT_REQUESTS} edit requests starts at once; their
-    lengths are log-normal with a long tail (median 56 tokens, at most 448), each edits as much text as its answer is
-    long, and the time is taken until the last one ends. Each round has another batch, the same for every
-    configuration, whose prompts are in the prefix cache. The text that a greedy bfloat16 engine writes, and with it how
-    many drafts it takes, depends a little on the batch it runs in and so on K; that is chance, and why there are
-    several batches. The schedule of ours comes from a profile of the fixed Ks on the sweep's edit workload at constant
-    concurrency, before the measured rounds. In each round all configurations run one after the other, each round
-    beginning with another one; ratios are taken within a round.
+    Engines, model and drafter are those of the sweep, but in {DTYPE}: a greedy engine in bfloat16 writes a text that
+    depends a little on the batch it runs in, so each configuration would have a batch of its own. A batch of
+    {ROLLOUT_REQUESTS} edit requests starts at once; their lengths are log-normal with a long tail (median 56 tokens, at
+    most 448), each edits as much text as its answer is long, and the time is taken until the last one ends. Each round
+    has another batch, the same for every configuration, whose prompts are in the prefix cache. The schedule of ours
+    comes from a profile of the fixed Ks on the sweep's edit workload at constant concurrency, with twice the sweep's
+    rounds, before the measured ones. In each round all configurations run one after the other, each round beginning
+    with another one; ratios are taken within a round.
     """.split()
 )
 
 
 def measure(model: str, plan: Plan) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Run it; (the rows of `data`, versions)."""
+    plan = replace(plan, profile_rounds=2 * plan.profile_rounds)
     profiled_runs = len(plan.concurrencies) * plan.profile_rounds * len(FIXED)
     batches = [rollout(number, longest=448 // plan.shortening) for number in range(plan.rounds * BATCHES)]
     progress = Progress("rollout", profiled_runs + len(batches) * len(CONFIGURATIONS))
     with Pool() as pool:
-        for spec in specs(model):
+        for spec in specs(model, DTYPE):
             pool.start(spec)
         runs = {c: closed_loop("edit", c, tokens(plan, c)) for c in plan.concurrencies}
         warm(pool, pool.members, runs)
         table, profiled = profile(pool, runs, plan, progress)
-        pool.start(EngineSpec(OURS, model, LARGEST, table, plugin=True))
+        pool.start(EngineSpec(OURS, model, LARGEST, table, plugin=True, dtype=DTYPE))
         found: dict[str, list[Run]] = {name: [] for name in CONFIGURATIONS}
         for number, batch in enumerate(batches):
             _prefill(pool, batch)

@@ -32,10 +32,11 @@ METHOD: Final = " ".join(
 )
 
 
-def specs(model: str) -> list[EngineSpec]:
+def specs(model: str, dtype: str = "auto") -> list[EngineSpec]:
     """The configurations that need no table from the profile."""
-    zero = EngineSpec(fixed(0), model, LARGEST, ((1, MAX_NUM_SEQS, 0),))
-    return [zero, *(EngineSpec(fixed(k), model, k) for k in FIXED if k), EngineSpec(NONE, model, None)]
+    zero = EngineSpec(fixed(0), model, LARGEST, ((1, MAX_NUM_SEQS, 0),), dtype=dtype)
+    others = [*((fixed(k), k) for k in FIXED if k), (NONE, None)]
+    return [zero, *(EngineSpec(name, model, tokens, dtype=dtype) for name, tokens in others)]
 
 
 def measure(model: str, plan: Plan) -> tuple[list[dict[str, Any]], dict[str, str]]:

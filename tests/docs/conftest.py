@@ -11,9 +11,10 @@ import yaml
 
 from tools.cluster.api import ApiOnlyCluster, kubectl, program
 from tools.cluster.paths import REPOSITORY
+from tools.testbed.crd import wait_established
 
 RELEASE: Final = "dsd-operator"
-_CRD: Final = "crd/dsddeployments.dsd-operator.io"
+_CRD: Final = "dsddeployments.dsd-operator.io"
 _numbers = itertools.count(1)
 
 
@@ -36,7 +37,7 @@ class Cluster:
         if RELEASE not in self.run("helm", "list", "-A", "-q").split():
             where = ["--namespace", RELEASE, "--create-namespace"]
             self.run("helm", "install", RELEASE, REPOSITORY / "charts" / "dsd-operator", *where)
-            self.run("kubectl", "wait", "--for=condition=Established", _CRD, "--timeout=60s")
+            wait_established(self.kubeconfig, _CRD)
 
     def uninstall(self) -> None:
         """For a page that installs it. The CRD stays."""

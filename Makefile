@@ -116,6 +116,7 @@ docs: venv ## Write the tables of the documentation, and that of vLLM's options
 	@$(RUN) $(PY) -m tools.generate_fields
 	@$(RUN) $(PY) -m tools.generate_methods
 	@$(RUN) $(PY) -m tools.generate_metrics
+	@$(RUN) $(PY) -m tools.generate_kubectl
 	@$(RUN) $(PY) -m tools.generate_tables
 	@$(RUN) $(PY) -m tools.generate_commands
 	@$(RUN) $(PY) -m tools.generate_benefit
@@ -143,6 +144,7 @@ check-generated: venv ## Fail where a generated file is out of date
 	@$(RUN) $(PY) -m tools.generate_fields --check
 	@$(RUN) $(PY) -m tools.generate_methods --check
 	@$(RUN) $(PY) -m tools.generate_metrics --check
+	@$(RUN) $(PY) -m tools.generate_kubectl --check
 	@$(RUN) $(PY) -m tools.generate_tables --check
 	@$(RUN) $(PY) -m tools.generate_commands --check
 	@$(RUN) $(PY) -m tools.generate_benefit --check

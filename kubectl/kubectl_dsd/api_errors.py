@@ -1,6 +1,7 @@
 """What the API server refuses, in plain words. Pure; `cluster` raises what this makes."""
 
 import json
+import re
 from typing import Any, Final
 
 from dsd_operator.api.constants import GROUP, PLURAL
@@ -8,6 +9,9 @@ from kubectl_dsd.errors import ApiFailure
 
 CRD_MISSING: Final = f"the cluster does not know the kind DSDDeployment: the CRD {PLURAL}.{GROUP} is not installed"
 CRD_HINT: Final = "Install the operator's chart, or use another --context: `kubectl config get-contexts` lists them."
+
+_WRAPPING: Final = re.compile(r"^.*(?:\): |\[Errno -?\d+\] )")
+"""Names of objects and numbers before the words themselves."""
 
 
 def no_answer(host: str, context: str, error: Exception) -> ApiFailure:
@@ -29,7 +33,7 @@ def _reason(error: Exception) -> str:
     if isinstance(cause, OSError) and cause.strerror:
         return cause.strerror
     text = " ".join(str(cause).split()) or type(cause).__name__
-    return text.rpartition("): ")[2] or text
+    return _WRAPPING.sub("", text) or text
 
 
 def refusal(status: int, content: bytes, what: str, complaint: str = "") -> ApiFailure:
@@ -41,6 +45,8 @@ def refusal(status: int, content: bytes, what: str, complaint: str = "") -> ApiF
     if status == 401:
         hint = complaint or "Log in again; `kubectl auth whoami` shows who you are."
         return ApiFailure(status, "the API server does not accept your credentials", hint, body)
+    if status == 403 and complaint:
+        return ApiFailure(status, f"you may not {what}: {message}", f"Logging in failed before: {complaint}", body)
     if status == 403:
         hint = f"Ask for the right to {what}; `kubectl auth can-i --list` shows what you may do."
         return ApiFailure(status, f"you may not {what}: {message}", hint, body)

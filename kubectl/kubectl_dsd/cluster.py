@@ -28,6 +28,9 @@ ENGINE_PORT: Final = 8000
 _APPLY: Final = "application/apply-patch+yaml"
 _MERGE: Final = "application/merge-patch+json"
 _PAGE: Final = 500
+MOST_AT_ONCE: Final = 16
+"""Requests in the air; engines are asked together."""
+
 _SIMILAR: Final = 3
 
 
@@ -40,6 +43,7 @@ class Cluster:
         self.timeout = timeout
         # One try: a person who waits for a wrong address should not wait four times.
         login.configuration.retries = urllib3.Retry(total=0, redirect=0, raise_on_status=False)
+        login.configuration.connection_pool_maxsize = MOST_AT_ONCE
         self._api: Any = client.ApiClient(login.configuration)
 
     @classmethod
@@ -123,9 +127,9 @@ class Cluster:
         """An engine's /dsd/v1/status as it answers; raises ApiFailure."""
         return self.engine_document(namespace, pod, STATUS_PATH)
 
-    def engine_document(self, namespace: str, pod: str, path: str) -> Json:
+    def engine_document(self, namespace: str, pod: str, path: str, timeout: float = 12.0) -> Json:
         """What an engine answers on one of the runtime's routes; raises ApiFailure."""
-        content = self.pod_get(namespace, pod, path)
+        content = self.pod_get(namespace, pod, path, timeout=timeout)
         try:
             found = json.loads(content)
         except ValueError:

@@ -1,5 +1,6 @@
 """Entry point of `kubectl dsd`. A sub-command's module is imported when it is used, so that each starts quickly."""
 
+import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -61,6 +62,8 @@ def cli(**_: Any) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit. Whatever goes wrong ends in words; DSD_DEBUG=1 shows the trace of a defect of ours."""
+    if not os.environ.get(_DEBUG):
+        logging.getLogger().addHandler(logging.NullHandler())  # the HTTP client's remarks are not for the person
     try:
         cli.main(args=arguments, prog_name=PROGRAM, complete_var=COMPLETE_VARIABLE, standalone_mode=False)
     except click.exceptions.Exit as ended:

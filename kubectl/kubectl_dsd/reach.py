@@ -11,11 +11,10 @@ from typing import Any, Final
 
 from dsd_operator.status.pods import can_serve, is_ready, name_of
 from dsd_runtime.protocol import STATUS_PATH
-from kubectl_dsd.cluster import Cluster, Json, Objects
+from kubectl_dsd.cluster import MOST_AT_ONCE, Cluster, Json, Objects
 from kubectl_dsd.errors import ApiFailure, Failure
 from kubectl_dsd.policies import ingress_policies
 
-_AT_ONCE: Final = 16
 _BLOCKED: Final = ("i/o timeout", "timed out", "timeout", "deadline exceeded", "no route to host", "reset by peer")
 """What a dropped or refused connection looks like from the API server. A refused one means that nothing listens yet."""
 
@@ -37,13 +36,16 @@ class Asked:
         return name_of(self.pod)
 
 
-def ask_engines(cluster: Cluster, pods: Sequence[Json], path: str = STATUS_PATH) -> list[Asked]:
-    """Every pod, in order, with what its engine answers on a route of the runtime where it can be asked."""
+def ask_engines(cluster: Cluster, pods: Sequence[Json], path: str = STATUS_PATH, timeout: float = 12.0) -> list[Asked]:
+    """Every pod, in order, with what its engine answers on a route of the runtime where it can be asked.
+
+    `timeout` in seconds; an engine waits 10 s for its cores before it gives up.
+    """
 
     def answer(pod: Json) -> Json:
-        return cluster.engine_document(pod["metadata"]["namespace"], name_of(pod), path)
+        return cluster.engine_document(pod["metadata"]["namespace"], name_of(pod), path, timeout)
 
-    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+    with ThreadPoolExecutor(max_workers=MOST_AT_ONCE) as pool:
         asked = list(pool.map(lambda pod: _ask(answer, pod), pods))
     if not any(found.problem and _looks_blocked(found.problem) for found in asked):
         return asked

@@ -12,7 +12,7 @@ from kubectl_dsd.options import cluster_options, name_argument, output_option
 from kubectl_dsd.output import Output, console, marked, note, print_data, table
 from kubectl_dsd.reach import ask_engines
 from kubectl_dsd.schedule import compare, files, managers, patching, progress
-from kubectl_dsd.schedule.waiting import Follower, Progress
+from kubectl_dsd.schedule.waiting import HURRIED_SECONDS, Follower, Progress
 from kubectl_dsd.wanted import Schedule, schedule_of
 
 EPILOG = f"""\
@@ -95,7 +95,7 @@ def _prepare(cluster: Cluster, name: str, text: str | None, file: str | None, sm
     old = schedule_of(before)
     change = Change(before, old, files.asked(text, file, smoothing, old))
     patching.refuse_impossible(before, change.new)
-    asked = ask_engines(cluster, cluster.pods(before))
+    asked = ask_engines(cluster, cluster.pods(before), timeout=HURRIED_SECONDS)
     if refusals := patching.engine_refusals(asked, change.new):
         raise Failure(f"running engines would refuse this schedule: {'; '.join(refusals[:3])}")
     change.warnings = [*patching.unprepared(asked, change.new), *managers.warnings(before)]

@@ -18,6 +18,9 @@ from kubectl_dsd.pod_view import pod_views
 from kubectl_dsd.reach import ask_engines
 from kubectl_dsd.wanted import Schedule, schedule_of
 
+HURRIED_SECONDS: Final = 3.0
+"""For an engine's own word while a change is made: one that hangs must not hold it up."""
+
 _POLL_SECONDS: Final = 0.2
 _ASK_SECONDS: Final = 2.0
 _SILENCE_SECONDS: Final = 10.0
@@ -125,7 +128,8 @@ class Follower:
         if time.monotonic() - self._asked >= _ASK_SECONDS:
             self._asked = time.monotonic()
             pods = [pod for pod in self._cluster.pods(now) if name_of(pod) in found.late]
-            views = pod_views({**now, "status": {}}, self._wanted, ask_engines(self._cluster, pods))
+            asked = ask_engines(self._cluster, pods, timeout=HURRIED_SECONDS)
+            views = pod_views({**now, "status": {}}, self._wanted, asked)
             self._confirmed = {view.name for view in views if view.in_sync and view.asked.status is not None}
         for pod in self._confirmed & found.late.keys():
             del found.late[pod]

@@ -1,0 +1,58 @@
+"""NetworkPolicies: which guard a pod, and whom they let in."""
+
+from typing import Any
+
+import pytest
+
+from kubectl_dsd.policies import ingress_policies, lets_in
+
+POD: Any = {"metadata": {"name": "p", "namespace": "ns", "labels": {"app": "x", "tier": "gpu"}}}
+PEER: Any = {"metadata": {"name": "o", "namespace": "system", "labels": {"app": "operator"}}}
+LABELS = {"kubernetes.io/metadata.name": "system"}
+
+
+def policy(selector: Any, ingress: Any = None, kinds: Any = None, namespace: str = "ns") -> Any:
+    """A policy."""
+    spec = {"podSelector": selector, "ingress": ingress, **({"policyTypes": kinds} if kinds else {})}
+    return {"metadata": {"name": "shut", "namespace": namespace}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("given", "guards"),
+    [
+        (policy({}), True),
+        (policy({"matchLabels": {"app": "x"}}), True),
+        (policy({"matchLabels": {"app": "y"}}), False),
+        (policy({}, kinds=["Egress"]), False),
+        (policy({}, namespace="other"), False),
+        (policy({"matchExpressions": [{"key": "tier", "operator": "In", "values": ["gpu"]}]}), True),
+        (policy({"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["gpu"]}]}), False),
+        (policy({"matchExpressions": [{"key": "tier", "operator": "Exists"}]}), True),
+        (policy({"matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]}), False),
+    ],
+)
+def test_which_policies_guard_a_pod(given: Any, guards: bool) -> None:
+    assert ingress_policies([given], POD) == (["shut"] if guards else [])
+
+
+@pytest.mark.parametrize(
+    ("ingress", "in_"),
+    [
+        (None, False),
+        ([], False),
+        ([{}], True),
+        ([{"from": []}], True),
+        ([{"from": [{"podSelector": {}}]}], False),
+        ([{"from": [{"namespaceSelector": {"matchLabels": LABELS}}]}], True),
+        ([{"from": [{"namespaceSelector": {}, "podSelector": {"matchLabels": {"app": "operator"}}}]}], True),
+        ([{"from": [{"namespaceSelector": {}, "podSelector": {"matchLabels": {"app": "other"}}}]}], False),
+        ([{"from": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}], True),
+    ],
+)
+def test_whom_a_policy_lets_in(ingress: Any, in_: bool) -> None:
+    assert lets_in([policy({}, ingress)], POD, PEER, LABELS) is in_
+
+
+def test_one_that_allows_is_enough() -> None:
+    assert lets_in([policy({}), policy({}, [{}])], POD, PEER, LABELS)
+    assert lets_in([], POD, PEER, LABELS)

@@ -61,6 +61,8 @@ HOOKS: Final = (
     Hook("config/vllm.py", "VllmConfig", "use_v2_model_runner"),
     Hook("v1/engine/core.py", "EngineCore", "__init__", ("vllm_config",)),
     Hook("v1/engine/core_client.py", "AsyncMPClient", "call_utility_all_async", ("method",)),
+    Hook("v1/engine/async_llm.py", "AsyncLLM", "shutdown", ("timeout",)),
+    Hook("v1/engine/output_processor.py", "OutputProcessor", "propagate_error", ("e",)),
     Hook("plugins/endpoint_plugins/interface.py", "EndpointPlugin", "attach_router", ("app",)),
     Hook("plugins/endpoint_plugins/interface.py", "EndpointPlugin", "init_state", ("engine_client", "state", "args")),
 )

@@ -14,18 +14,13 @@ from pathlib import Path
 from typing import Final
 
 from dsd_runtime.usage import UsageError
-from dsd_runtime.vllm_arguments import last_value, uses, with_config_file
+from dsd_runtime.vllm_arguments import last_value, with_config_file
 
 DEFAULT_PORT: Final = 8000
 """vLLM's."""
 
 _DOCUMENTATION_NETWORK: Final = ("192.0.2.1", 9)
 """An address that belongs to nobody (RFC 5737); only looked up in the routing table."""
-
-
-def names_host(arguments: Sequence[str]) -> bool:
-    """Whether the user says where to listen, on the command line or in vLLM's own config file."""
-    return any(use.canonical in ("--host", "--uds") for use in uses(with_config_file(arguments)))
 
 
 def default_host() -> str:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from dsd_runtime import compat
+from dsd_runtime import compat, open_streams
 from dsd_runtime.access import Access
 from dsd_runtime.auth import AuthError
 from dsd_runtime.explain import field_errors
@@ -292,3 +292,5 @@ class DsdEndpoints:
     async def init_state(self, engine_client: Any, state: Any, args: Any) -> None:  # noqa: ARG002
         """Keep the engine client; a render server has none."""
         self._engines = Engines(engine_client)
+        if engine_client is not None and compat.gate().mode == "on":
+            open_streams.end_with_the_engine(engine_client)

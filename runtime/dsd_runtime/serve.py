@@ -18,12 +18,12 @@ from dsd_runtime.convert.keys import TABLE_KEY, read_keys
 from dsd_runtime.convert.methods import method_problem
 from dsd_runtime.convert.numbers import whole
 from dsd_runtime.convert.report import Report
-from dsd_runtime.listen import check_free, default_host, names_host
+from dsd_runtime.listen import check_free, default_host
 from dsd_runtime.multiproc import MULTIPROC_DIR
 from dsd_runtime.protocol import ConfigFile
 from dsd_runtime.schedule import Problem, validate
 from dsd_runtime.usage import UsageError
-from dsd_runtime.vllm_arguments import before_values, speculative_config, with_table
+from dsd_runtime.vllm_arguments import before_values, speculative_config, uses, with_config_file, with_table
 
 PLUGINS: Final = ("dsd", "dsd_http")
 PLUGINS_ENV: Final = "VLLM_PLUGINS"
@@ -35,6 +35,11 @@ OTHER_PLUGIN_GROUPS: Final = (
 )
 """Groups whose plugins vLLM loads unless VLLM_PLUGINS is set; endpoint plugins it loads only when named there."""
 
+SHUTDOWN: Final = "--shutdown-timeout"
+DRAIN_SECONDS: Final = 30
+"""How long requests that are open at SIGTERM may go on, where the user does not say: half the grace period that the
+operator gives a pod. vLLM's own default is to abort them at once."""
+
 USAGE: Final = """\
 usage: dsd-serve MODEL --speculative-config JSON [--dsd-config FILE] [options of vllm serve]
 
@@ -44,6 +49,7 @@ options of dsd-serve:
   --dsd-config FILE           schedule (and who may change it), as YAML; followed while the server runs
   --dsd-prepared-tokens LIST  numbers of speculative tokens to prepare at start, such as 0,1,3
                               (default: 0..maximum up to a maximum of 4, else 0, 1, half, maximum)
+  --shutdown-timeout SECONDS  vLLM's: how long open requests may go on after SIGTERM or Ctrl-C (default here: 30)
   -h, --help                  show this; `vllm serve --help` shows the other options
 
 environment:
@@ -179,7 +185,16 @@ def arguments_for(options: Options) -> list[str]:
     check_speculative(arguments, config)
     if config is not None and compat.gate().mode == "off":
         arguments = with_table(arguments, config.ranges)
-    return arguments if names_host(arguments) else before_values(arguments, ["--host", default_host()])
+    return before_values(arguments, defaults(arguments))
+
+
+def defaults(arguments: Sequence[str]) -> list[str]:
+    """What we add where the user says nothing about it, on the command line or in vLLM's own config file."""
+    given = {use.canonical for use in uses(with_config_file(arguments))}
+    host = [] if given & {"--host", "--uds"} else ["--host", default_host()]
+    # A vLLM that we do not know may not know the option.
+    drains = SHUTDOWN not in given and compat.gate().mode == "on"
+    return [*([SHUTDOWN, str(DRAIN_SECONDS)] if drains else []), *host]
 
 
 def say(text: str) -> None:

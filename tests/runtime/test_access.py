@@ -47,7 +47,7 @@ class Pod:
         app = FastAPI(root_path=root_path)
         endpoints = DsdEndpoints()
         endpoints.attach_router(app)
-        asyncio.run(endpoints.init_state(SimpleNamespace(engine_core=self.core), None, None))
+        asyncio.run(endpoints.init_state(SimpleNamespace(engine_core=self.core, shutdown=lambda: None), None, None))
         self.client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://pod", timeout=120)
 
     def write(self, auth: dict[str, Any] | None) -> None:

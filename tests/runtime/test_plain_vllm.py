@@ -11,11 +11,13 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from dsd_runtime.config_file import parse
@@ -212,6 +214,32 @@ def test_a_second_server_on_that_port_is_told_so(terminal: Terminal, served: Ser
     assert served.process.poll() is None
     text = f"dsd-serve model --host 127.0.0.1 --port {terminal.port} 2>&1 || echo status $?"
     assert re.fullmatch(r"dsd-serve: port \d+ of 127.0.0.1 is in use by .*--port\nstatus 2\n", terminal.run(text))
+
+
+def test_sigterm_lets_open_streams_come_to_their_end(terminal: Terminal, served: Served) -> None:
+    """By default: vLLM alone would cut them. The last test of those that share the server."""
+    pieces: list[list[str]] = [[] for _ in range(8)]
+    streams = [threading.Thread(target=stream, args=(terminal.port, one)) for one in pieces]
+    for one in streams:
+        one.start()
+    try:
+        wait_until("all streams have begun", lambda: all(pieces), 120)
+        assert all(one.is_alive() for one in streams), "the requests are too short for this test"
+        served.process.terminate()
+    finally:
+        for one in streams:
+            one.join(180)
+    assert served.process.wait(STOP_SECONDS) == 0
+    assert [lines[-1] for lines in pieces] == ["data: [DONE]"] * len(pieces)
+    assert [sum('"finish_reason":"length"' in line for line in lines) for lines in pieces] == [1] * len(pieces)
+
+
+def stream(port: int, pieces: list[str]) -> None:
+    """Read one completion to its end."""
+    body = {"model": "tiny", "prompt": "the cat sat", "max_tokens": 300, "ignore_eos": True, "stream": True}
+    url = f"http://127.0.0.1:{port}/v1/completions"
+    with httpx.stream("POST", url, json=body, timeout=120, trust_env=False) as answer:
+        pieces.extend(line for line in answer.iter_lines() if line)
 
 
 def test_conversion(terminal: Terminal) -> None:

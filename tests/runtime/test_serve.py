@@ -15,6 +15,9 @@ from dsd_runtime.config_file import ConfigFileError
 from dsd_runtime.usage import UsageError
 
 SPECULATIVE = '{"method": "ngram", "num_speculative_tokens": 3}'
+DRAIN = ["--shutdown-timeout", "30"]
+"""What is added where the user says nothing about it, and vLLM is one that we know."""
+
 SCHEDULE = "ranges: [{startBatchSize: 1, endBatchSize: 8, numSpeculativeTokens: 3}]\n"
 
 
@@ -79,13 +82,13 @@ def test_no_model() -> None:
     ],
 )
 def test_host_of_the_user_stays(words: list[str]) -> None:
-    assert arguments("m", *words) == ["m", *words]
+    assert arguments("m", *words) == ["m", *words, *DRAIN]
 
 
 def test_host_in_the_config_file_of_vllm_stays(tmp_path: Path) -> None:
     path = tmp_path / "vllm.yaml"
     path.write_text("host: 1.2.3.4\n")
-    assert arguments("m", "--config", str(path)) == ["m", "--config", str(path)]
+    assert arguments("m", "--config", str(path)) == ["m", "--config", str(path), *DRAIN]
     path.write_text("port: 1234\n")
     assert arguments("m", "--config", str(path))[-2] == "--host"
 
@@ -97,7 +100,18 @@ def test_config_file_of_vllm_that_is_no_text_is_left_to_vllm(tmp_path: Path) -> 
 
 
 def test_host_goes_before_the_end_of_the_options() -> None:
-    assert arguments("--seed", "1", "--", "m") == ["--seed", "1", "--host", listen.default_host(), "--", "m"]
+    assert arguments("--seed", "1", "--", "m") == ["--seed", "1", *DRAIN, "--host", listen.default_host(), "--", "m"]
+
+
+@pytest.mark.parametrize("words", [["--shutdown-timeout", "0"], ["--shutdown_timeout=5"], ["--shutdown-t", "5"]])
+def test_time_to_shut_down_of_the_user_stays(words: list[str]) -> None:
+    assert arguments("m", "--host", "h", *words) == ["m", "--host", "h", *words]
+
+
+def test_time_to_shut_down_in_the_config_file_of_vllm_stays(tmp_path: Path) -> None:
+    path = tmp_path / "vllm.yaml"
+    path.write_text("shutdown-timeout: 3\nhost: h\n")
+    assert arguments("m", "--config", str(path)) == ["m", "--config", str(path)]
 
 
 def listens_on_ipv4(host: str) -> bool:
@@ -172,7 +186,7 @@ def test_schedule_that_the_engine_would_refuse(text: str, speculative: str, hint
 
 def test_table_never_reaches_the_start_up_arguments(schedule: str) -> None:
     found = arguments("m", "--dsd-config", schedule, "--speculative-config", SPECULATIVE, "--host", "h")
-    assert found == ["m", "--speculative-config", SPECULATIVE, "--host", "h"]
+    assert found == ["m", "--speculative-config", SPECULATIVE, "--host", "h", *DRAIN]
 
 
 @pytest.fixture

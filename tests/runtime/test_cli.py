@@ -128,7 +128,7 @@ def test_the_example_of_the_page() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "plain-vllm.md").read_text()
     with answering(200, status(schedule=schedule, engines=[core], envelope=envelope)) as url:
         printed = dsd("schedule", "show", "--url", url).output.replace(url, "http://localhost:8000")
-    assert "\n".join(f"    {line.rstrip()}".rstrip() for line in printed.splitlines()) in page
+    assert "\n".join(line.rstrip() for line in printed.splitlines()) in page
 
 
 def test_show_says_what_is_wrong() -> None:

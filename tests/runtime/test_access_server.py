@@ -1,4 +1,8 @@
-"""The routes of a real vLLM server behind an API key, below a root path, with TLS and client certificates."""
+"""The routes of a real vLLM server behind an API key, below a root path; at full size with TLS and client certificates.
+
+`make test` uses the engine that others use too, over plain HTTP; with the marker `long` each test runs once more on a
+server of its own that asks for client certificates.
+"""
 
 import json
 import socket
@@ -14,9 +18,9 @@ import pytest
 from dsd_runtime.protocol import ProblemDocument
 from tests.runtime import tokens
 from tests.runtime.certificates import Authority, Pair
-from tests.runtime.conftest import COMMON, FIRST, NGRAM, wire
+from tests.runtime.conftest import COMMON, FIRST, NGRAM, Engine, wire
 from tests.runtime.examples import OWNER
-from tests.runtime.server import API_KEY, Server
+from tests.runtime.server import API_KEY, Server, wait_until
 
 pytestmark = pytest.mark.engine
 
@@ -27,8 +31,8 @@ class Guarded:
 
     server: Server
     config: Path
-    authority: Authority
     key: tokens.PrivateKey = field(default_factory=tokens.new_ec)
+    authority: Authority = None  # type: ignore[assignment]  # only with TLS
     issuer: str = tokens.ISSUER
     number: int = 5
     sent: list[str] = field(default_factory=list)
@@ -72,14 +76,34 @@ def context(authority: Authority, client: Pair | None) -> ssl.SSLContext:
     return made
 
 
-@pytest.fixture(scope="module")
-def guarded(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+TLS = pytest.param("tls", marks=pytest.mark.long)
+WITH_TLS = pytest.mark.parametrize("guarded", [TLS], indirect=True)
+
+
+@pytest.fixture(scope="module", params=["plain", TLS])
+def guarded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     """One server for all tests of this file."""
-    folder = tmp_path_factory.mktemp("guarded")
+    if request.param == "tls":
+        models = request.getfixturevalue("models")
+        yield from with_certificates(models, tmp_path_factory.mktemp("guarded"))
+        return
+    engine: Engine = request.getfixturevalue("engine")
+    guarded = Guarded(engine.server, engine.config, engine.key, number=engine.next_number())
+    guarded.trust(guarded.key, guarded.issuer)
+    try:
+        yield guarded
+    finally:
+        engine.count_on(guarded.number)
+        engine.write_config(engine.next_number(), FIRST)
+        wait_until("it trusts its own key again", lambda: engine.in_use() == FIRST)
+
+
+def with_certificates(models: Path, folder: Path) -> Iterator[Guarded]:
+    """A server of its own that talks to nobody without a certificate of its authority."""
     authority = Authority(folder)
     pair = authority.issue("server")
     config = folder / "config.yaml"
-    guarded = Guarded(None, config, authority)  # type: ignore[arg-type]
+    guarded = Guarded(None, config, authority=authority)  # type: ignore[arg-type]
     guarded.trust(guarded.key, guarded.issuer)
     arguments = [str(models / "target"), *COMMON, "--max-num-seqs", "16", "--dsd-config", str(config)]
     arguments += ["--speculative-config", json.dumps(NGRAM), "--api-key", API_KEY, "--root-path", "/llm"]
@@ -118,6 +142,7 @@ def test_api_key_and_our_token_are_two_things(guarded: Guarded) -> None:
     assert models.status_code == 200
 
 
+@WITH_TLS
 @pytest.mark.parametrize("issued_by", [None, "stranger"])
 def test_client_certificate_is_required(guarded: Guarded, issued_by: str | None, tmp_path: Path) -> None:
     """None, or one of another authority: not even the status is shown."""
@@ -130,6 +155,7 @@ def test_client_certificate_is_required(guarded: Guarded, issued_by: str | None,
         client.get(url)
 
 
+@WITH_TLS
 def test_plain_http_is_not_answered(guarded: Guarded) -> None:
     with pytest.raises(httpx.TransportError):
         httpx.get(f"http://127.0.0.1:{guarded.server.port}/dsd/v1/status", trust_env=False, timeout=120)

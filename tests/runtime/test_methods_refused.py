@@ -1,7 +1,8 @@
 """Methods that do not bear a K below their maximum: vLLM alone fails with one, and we refuse it.
 
 Each engine in a process of its own. "Alone" means without our plugin, with a static table as a user of vLLM writes it.
-What the API server says to such a resource is in tests/contract, from the same table.
+What the API server says to such a resource is in tests/contract, from the same table. What repeats another row, and
+what only vLLM alone does, is `long`: it changes with vLLM's version, not with ours.
 """
 
 from dataclasses import replace
@@ -27,14 +28,17 @@ def engine(models: Path, method_models: Path, method: str, k: tuple[int, ...], *
     return Case(str(models / "target"), speculative, every_k(*k), plugin, environment=STAND_INS)
 
 
-@pytest.mark.parametrize("method", ["medusa", "suffix"])
+MEDUSA = pytest.param("medusa", marks=pytest.mark.long)
+
+
+@pytest.mark.parametrize("method", [MEDUSA, "suffix"])
 def test_vllm_alone_dies_below_the_maximum(method: str, prober: Prober, models: Path, method_models: Path) -> None:
     outcome = prober.run(engine(models, method_models, method, (2,), plugin=False))
     assert outcome.error.startswith("AssertionError")
     assert "assert num_speculative_tokens == self.num_speculative_tokens" in outcome.log
 
 
-@pytest.mark.parametrize("method", ["medusa", "suffix", "custom_class"])
+@pytest.mark.parametrize("method", [MEDUSA, "suffix", "custom_class"])
 def test_we_refuse_it_and_the_engine_goes_on(
     method: str, prober: Prober, without: Outcome, models: Path, method_models: Path
 ) -> None:
@@ -57,10 +61,14 @@ def hidden_states(models: Path, k: int, *, plugin: bool) -> Case:
     return Case(str(models / "target"), speculative, every_k(1, k), plugin)
 
 
-def test_hidden_states_are_extracted_with_one_token(prober: Prober, without: Outcome, models: Path) -> None:
-    """Alone, vLLM dies at K=0; we refuse it and go on with 1."""
+@pytest.mark.long
+def test_hidden_states_alone_die_at_zero(prober: Prober, models: Path) -> None:
     alone = prober.run(replace(hidden_states(models, 0, plugin=False), tables=every_k(0)))
     assert alone.error.startswith("AssertionError")
+
+
+def test_hidden_states_are_extracted_with_one_token(prober: Prober, without: Outcome, models: Path) -> None:
+    """Alone, vLLM dies at K=0; we refuse it and go on with 1."""
     ours = prober.run(hidden_states(models, 0, plugin=True))
     assert (ours.error, ours.outputs) == ("", without.outputs), ours.log[-3000:]
     assert ours.status["envelope"]["allowedTokens"] == [1]
@@ -81,6 +89,7 @@ def test_ngram_on_the_gpu_dies_below_the_maximum(prober: Prober) -> None:
     assert "assert num_speculative_tokens == self.k" in outcome.log
 
 
+@pytest.mark.long
 def test_custom_proposer_is_not_told_which_k_is_wanted(prober: Prober, models: Path, method_models: Path) -> None:
     outcome = prober.run(engine(models, method_models, "custom_class", (1,), plugin=False))
     assert outcome.error == "", outcome.log[-3000:]
@@ -112,6 +121,7 @@ def test_parallel_drafting_honours_zero_and_the_maximum(at_ends: Outcome, withou
     check(at_ends, without, {0, 4}, maximum=4)
 
 
+@pytest.mark.long
 def test_parallel_drafting_alone_dies_where_the_drafts_cannot_be_divided(
     prober: Prober, models: Path, method_models: Path
 ) -> None:

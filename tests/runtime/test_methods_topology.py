@@ -16,7 +16,9 @@ pytestmark = pytest.mark.engine
 
 SECRET = "sesame"
 CASES = [
-    pytest.param(("experts", "--data-parallel-size", MOE_DATA_PARALLEL), id="moe-data-parallel"),
+    pytest.param(
+        ("experts", "--data-parallel-size", MOE_DATA_PARALLEL), id="moe-data-parallel", marks=pytest.mark.long
+    ),
     pytest.param(("target", "--pipeline-parallel-size", PIPELINE_PARALLEL), id="pipeline", marks=pytest.mark.long),
 ]
 

@@ -4,14 +4,15 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from contextlib import nullcontext
+from typing import Any, Final
 
 import click
 from rich.console import RenderableType
 from rich.live import Live
 
 from kubectl_dsd.cluster import Cluster
-from kubectl_dsd.errors import EXIT_CODES
+from kubectl_dsd.errors import EXIT_CODES, ApiFailure
 from kubectl_dsd.options import all_namespaces_option, cluster_options, name_argument, output_option
 from kubectl_dsd.output import Output, console, print_data, to_yaml
 from kubectl_dsd.status import gather, show
@@ -26,6 +27,8 @@ Examples:
   kubectl dsd status demo -o json
 
 {EXIT_CODES}"""
+
+_SERVER_ERRORS: Final = 500
 
 Look = Callable[[], tuple[Any, RenderableType]]
 """Looks once; what it saw as data, and for people."""
@@ -87,18 +90,29 @@ def _many(cluster: Cluster, everywhere: bool) -> Look:
 
 def _watch(look: Look, interval: float, output: Output) -> None:
     """In place on a terminal; elsewhere, and for programs, a new document whenever something has changed."""
-    if output == "table" and sys.stdout.isatty():
-        with Live(console=console(), screen=False, auto_refresh=False) as live:
-            while True:
-                live.update(look()[1], refresh=True)
-                time.sleep(interval)
-    last = None
+    live = Live(console=console(), auto_refresh=False) if output == "table" and sys.stdout.isatty() else None
+    last, looked = None, look()
+    with live or nullcontext():
+        while True:
+            data, shown = looked
+            if live is not None:
+                live.update(shown, refresh=True)
+            elif data != last:
+                _print_change(data, shown, output, first=last is None)
+            last = data
+            looked = _look_again(look, interval)
+
+
+def _look_again(look: Look, interval: float) -> tuple[Any, RenderableType]:
+    """The next look; an API server that is away for a while ends no watch."""
     while True:
-        data, shown = look()
-        if data != last:
-            _print_change(data, shown, output, first=last is None)
-        last = data
         time.sleep(interval)
+        try:
+            return look()
+        except ApiFailure as failure:
+            if 0 < failure.status < _SERVER_ERRORS:
+                raise
+            click.echo(f"{failure.message}; trying again", err=True)
 
 
 def _print_change(data: Any, shown: RenderableType, output: Output, first: bool) -> None:

@@ -18,6 +18,9 @@ from kubectl_dsd.status.gather import Overview, summary
 _CALM: Final = frozenset({"RolledOut", "ScaledToZero"})
 """Reasons of a condition that is False and nothing to worry about."""
 
+_LONG: Final = frozenset({"MESSAGE", "MODEL", "NODE", "SCHEDULE IN USE"})
+"""Columns that may take several lines on a narrow terminal, so that names stay in one piece."""
+
 
 def one(overview: Overview) -> Group:
     """Everything about one deployment."""
@@ -130,8 +133,9 @@ def _schedule(overview: Overview) -> Group:
 
 def _grid(headings: Sequence[str]) -> Table:
     made = Table(*headings, box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
-    for column in made.columns:
+    for column, heading in zip(made.columns, headings, strict=True):
         column.overflow = "fold"
+        column.no_wrap = heading not in _LONG
     return made
 
 

@@ -29,7 +29,7 @@ KNOWN: Final = (
         "Ask for access on the model's page, and name a Secret with a token that has it in spec.model.tokenSecretRef.",
     ),
     _cause(
-        r"401 Client Error|Invalid user token|Invalid username or password|Invalid credentials in Authorization",
+        r"Invalid user token|Invalid credentials in Authorization",
         "the hub does not accept the token",
         "Put a valid token into the Secret that spec.model.tokenSecretRef names, and restart the pods.",
     ),
@@ -44,6 +44,11 @@ KNOWN: Final = (
         "there is no such model, or it is private and the token cannot see it, or the path is not in the pod",
         "Check spec.model.name and spec.drafter.model; for a private one name a token in spec.model.tokenSecretRef; "
         "for a path mount the folder with spec.podTemplate.",
+    ),
+    _cause(
+        r"401 Client Error|403 Client Error",
+        "the hub does not let the pod have the model",
+        "Name a Secret with a token that may read it in spec.model.tokenSecretRef.",
     ),
     _cause(
         r"couldn't connect to '|Max retries exceeded|Name or service not known|Temporary failure in name resolution|"

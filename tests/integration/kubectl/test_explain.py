@@ -131,7 +131,7 @@ CASES = [
     ),
     (waiting("RunContainerError", "exec: no such file"), "ContainerStartError", "cannot be created", "podTemplate"),
     (crashed(GATED), "CrashLoopBackOff", "gated", "spec.model.tokenSecretRef"),
-    (crashed("HfHubHTTPError: 401 Client Error: Unauthorized"), "CrashLoopBackOff", "token", "tokenSecretRef"),
+    (crashed(f"{MISSING} Invalid user token."), "CrashLoopBackOff", "not accept the token", "tokenSecretRef"),
     (crashed(MISSING), "CrashLoopBackOff", "no such model", "spec.model.name"),
     (crashed(MEMORY), "CrashLoopBackOff", "memory", "spec.engine.maxModelLen"),
     (crashed(NO_GPU), "CrashLoopBackOff", "no GPU", "nvidia.com/gpu"),

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from kubectl_dsd.errors import Failure
@@ -54,3 +55,43 @@ def test_a_failure_is_a_line_and_a_hint(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_what_a_terminal_would_obey_is_written_out() -> None:
     assert plain("a\x1b[31mb\x07 ü\n") == "a\\x1b[31mb\\x07 ü\n"
+
+
+def test_a_defect_of_ours_ends_in_words_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.delenv("DSD_DEBUG", raising=False)
+    monkeypatch.setattr("kubectl_dsd.options.Cluster.connect", broken)
+    with pytest.raises(SystemExit) as ended:
+        main(["status"])
+    said = capsys.readouterr().err
+    assert ended.value.code == 1
+    assert "this is a defect of kubectl dsd: ZeroDivisionError: division by zero" in said
+    assert "DSD_DEBUG=1" in said
+    assert "Traceback" not in said
+
+
+def test_options_may_stand_before_and_after(kubeconfig: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr("kubectl_dsd.options.Cluster.connect", lambda target: seen.append(target) or 1 / 0)
+    for words in (
+        ["--context", "prod", "status", "-n", "x", "--kubeconfig", str(kubeconfig)],
+        ["-n", "ignored", "status", "-n", "x", "--context", "prod", "--kubeconfig", str(kubeconfig)],
+        ["--kubeconfig", str(kubeconfig), "--context", "prod", "-n", "x", "status"],
+    ):
+        CliRunner().invoke(cli, words)
+    assert [(t.context, t.namespace, t.kubeconfig) for t in seen] == [("prod", "x", str(kubeconfig))] * 3
+
+
+def test_contexts_are_completed(kubeconfig: Path) -> None:
+    asked = ShellComplete(cli, {}, "kubectl-dsd", "_KUBECTL_DSD_COMPLETE")
+    found = asked.get_completions(["--kubeconfig", str(kubeconfig), "status", "--context"], "p")
+    assert [item.value for item in found] == ["prod"]
+
+
+def test_completion_is_silent_where_there_is_no_cluster(kubeconfig: Path) -> None:
+    asked = ShellComplete(cli, {}, "kubectl-dsd", "_KUBECTL_DSD_COMPLETE")
+    assert asked.get_completions(["--kubeconfig", str(kubeconfig), "explain"], "d") == []

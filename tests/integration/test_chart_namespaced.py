@@ -13,7 +13,7 @@ import pytest
 from tests.chart import CHART
 from tests.integration.operator_process import OperatorProcess
 from tests.integration.releases import Commands, Release
-from tests.integration.world import FIRST, SECOND, World
+from tests.integration.world import FIRST, SECOND, SECONDS, THIRD, World
 from tools.cluster.api import ApiOnlyCluster
 from tools.prometheus_operator import crds
 from tools.testbed.kube import Kube
@@ -119,20 +119,16 @@ def test_without_the_issuers_keys_the_file_brings_the_schedule_until_an_administ
 ) -> None:
     """Clusters may have taken from ServiceAccounts what Kubernetes grants them; a Role cannot give it back."""
     release.commands.ok("kubectl", "delete", "clusterrolebinding", "system:service-account-issuer-discovery")
-    world.kube.delete("DSDDeployment", SERVED, "demo")
-    wait_for("the children to go", world.config_file, lambda config: config is None, 20)  # their file holds the keys
-    world.create(FIRST)
+    world.kube.delete("ConfigMap", SERVED, "demo")  # it holds the keys
     operator = world.operator(**release.settings())
-    world.wait_stored(FIRST)
-    wait_for(
-        "a word about the keys", operator.text, lambda text: "Cannot read the API server's signing keys" in text, 20
-    )
-    config = world.config_file()
+    config = wait_for("the file to be there again", world.config_file, lambda config: config is not None, SECONDS)
     assert config is not None
     assert config.auth is None
+    assert config.ranges
+    assert "Cannot read the API server's signing keys" in operator.text()
     release.commands.ok("kubectl", *_remedy(release))
-    world.schedule(SECOND)
-    wait_for("the keys in the file", world.config_file, lambda c: c is not None and c.auth is not None, 20)
+    world.schedule(THIRD)
+    wait_for("the keys in the file", world.config_file, lambda c: c is not None and c.auth is not None, SECONDS)
     assert operator.terminate() == 0
 
 

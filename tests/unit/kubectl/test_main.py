@@ -8,6 +8,7 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from kubectl_dsd.errors import Failure
+from kubectl_dsd.kubeconfig import Target
 from kubectl_dsd.main import COMMANDS, cli, main
 from kubectl_dsd.output import plain
 
@@ -75,8 +76,13 @@ def test_a_defect_of_ours_ends_in_words_too(
 
 
 def test_options_may_stand_before_and_after(kubeconfig: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
-    monkeypatch.setattr("kubectl_dsd.options.Cluster.connect", lambda target: seen.append(target) or 1 / 0)
+    seen: list[Target] = []
+
+    def connect(target: Target) -> None:
+        seen.append(target)
+        raise Failure("enough")
+
+    monkeypatch.setattr("kubectl_dsd.options.Cluster.connect", connect)
     for words in (
         ["--context", "prod", "status", "-n", "x", "--kubeconfig", str(kubeconfig)],
         ["-n", "ignored", "status", "-n", "x", "--context", "prod", "--kubeconfig", str(kubeconfig)],

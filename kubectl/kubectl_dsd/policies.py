@@ -1,4 +1,4 @@
-"""NetworkPolicies over plain dicts: which of them guard a pod's incoming traffic, and whether they let a peer in. Pure.
+"""NetworkPolicies over plain dicts: which of them guard a pod's traffic, and whether they let a peer in. Pure.
 
 The semantics are those of networking.k8s.io/v1: a policy without `policyTypes` is about incoming traffic; a pod that
 any such policy selects takes only what one of them allows.
@@ -15,17 +15,27 @@ def ingress_policies(policies: Sequence[Object], pod: Object) -> list[str]:
     return sorted(str(policy["metadata"]["name"]) for policy in restricting(policies, pod))
 
 
-def restricting(policies: Sequence[Object], pod: Object) -> list[Object]:
-    """The policies of the pod's namespace that select it for incoming traffic."""
+def egress_policies(policies: Sequence[Object], pod: Object) -> list[str]:
+    """Names of the policies that restrict what `pod` may reach."""
+    return sorted(str(policy["metadata"]["name"]) for policy in restricting(policies, pod, "Egress"))
+
+
+def restricting(policies: Sequence[Object], pod: Object, direction: str = "Ingress") -> list[Object]:
+    """The policies of the pod's namespace that select it for traffic in this direction."""
     namespace = pod["metadata"].get("namespace")
     labels = pod["metadata"].get("labels") or {}
     return [
         policy
         for policy in policies
         if policy["metadata"].get("namespace") == namespace
-        and "Ingress" in ((policy.get("spec") or {}).get("policyTypes") or ["Ingress"])
+        and direction in _directions(policy.get("spec") or {})
         and selects((policy.get("spec") or {}).get("podSelector") or {}, labels)
     ]
+
+
+def _directions(spec: Object) -> list[str]:
+    """Where nothing is said: incoming, and outgoing too if there are rules for it."""
+    return list(spec.get("policyTypes") or ["Ingress", *(["Egress"] if spec.get("egress") else [])])
 
 
 def lets_in(policies: Sequence[Object], pod: Object, peer: Object, namespace_labels: Mapping[str, str]) -> bool:

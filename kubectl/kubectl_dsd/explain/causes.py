@@ -22,6 +22,13 @@ def _cause(pattern: str, cause: str, fix: str) -> Cause:
     return Cause(re.compile(pattern, re.IGNORECASE), cause, fix)
 
 
+OFFLINE: Final = _cause(
+    r"couldn't connect to '|Max retries exceeded|Name or service not known|Temporary failure in name resolution|"
+    r"LocalEntryNotFoundError|OfflineModeIsEnabled|Network is unreachable|Cannot find the requested files in the",
+    "the pod cannot reach the model hub, and the model is not in its cache",
+    "Let the pods reach the hub (a proxy goes into spec.engine.env), or mount the model and give its path.",
+)
+
 KNOWN: Final = (
     _cause(
         r"gated repo|is a gated repository|GatedRepoError|Access to model .* is restricted|awaiting a review",
@@ -50,12 +57,7 @@ KNOWN: Final = (
         "the hub does not let the pod have the model",
         "Name a Secret with a token that may read it in spec.model.tokenSecretRef.",
     ),
-    _cause(
-        r"couldn't connect to '|Max retries exceeded|Name or service not known|Temporary failure in name resolution|"
-        r"LocalEntryNotFoundError|OfflineModeIsEnabled|Network is unreachable|Cannot find the requested files in the",
-        "the pod cannot reach the model hub, and the model is not in its cache",
-        "Let the pods reach the hub (a proxy goes into spec.engine.env), or mount the model and give its path.",
-    ),
+    OFFLINE,
     _cause(
         r"No space left on device|Disk quota exceeded",
         "the disk is full: the model did not fit into the pod's cache or the node's disk",

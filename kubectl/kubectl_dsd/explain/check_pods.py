@@ -9,10 +9,11 @@ from dsd_operator.status.pods import Fault, can_serve, fault_of, is_ready, last_
 from dsd_operator.status.reasons import Reason
 from kubectl_dsd.ages import age, parse
 from kubectl_dsd.explain import check_nodes
-from kubectl_dsd.explain.causes import image_cause, known_cause
+from kubectl_dsd.explain.causes import OFFLINE, Cause, image_cause, known_cause
 from kubectl_dsd.explain.facts import Facts, pod_object
 from kubectl_dsd.explain.finding import Finding, error, info, warning
 from kubectl_dsd.pod_view import PodView, restarts
+from kubectl_dsd.policies import egress_policies
 
 _CONTAINER: Final = re.compile(r"^container ([^:]+): ")
 _MISSING: Final = re.compile(r'(secret|configmap) "([^"]+)" not found')
@@ -107,11 +108,19 @@ def _crash(facts: Facts, view: PodView, fault: Fault) -> Finding:
     repeated = f", {times} times by now" if times > 1 else ""
     name = str(_container_of(view, fault).get("name", ENGINE))
     if cause is not None:
-        return error(fault.reason, cause.cause, cause.fix, pod_object(view), said=said)
+        return error(
+            fault.reason, cause.cause, cause.fix + _policy_hint(facts, view, cause), pod_object(view), said=said
+        )
     fix = (
         f"Its words are below; all of them: kubectl logs {view.name} -c {name} --previous -n {facts.meta['namespace']}"
     )
     return error(fault.reason, f"the container {name} ends again and again{repeated}", fix, pod_object(view), said=said)
+
+
+def _policy_hint(facts: Facts, view: PodView, cause: Cause) -> str:
+    """What may keep a pod from the hub."""
+    names = egress_policies(facts.policies, view.pod) if cause is OFFLINE else []
+    return f" The NetworkPolicy {', '.join(names)} restricts what the pods may reach." if names else ""
 
 
 def _starting(facts: Facts, view: PodView) -> Iterator[Finding]:

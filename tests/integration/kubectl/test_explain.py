@@ -317,6 +317,16 @@ def test_a_policy_that_shuts_the_operator_out_is_named(scene: Scene, monkeypatch
     assert f"blocked by the NetworkPolicy {scene.name}-shut" in reasons["BlockedByPolicy"]["cause"]
 
 
+def test_a_policy_that_keeps_the_pods_from_the_hub_is_named(scene: Scene) -> None:
+    scene.status()
+    rules = policy(scene, [])
+    scene.world.apply({**rules, "spec": {**rules["spec"], "policyTypes": ["Egress"]}})
+    scene.engine_pod(**crashed("OSError: We couldn't connect to 'https://hub.example' to load the files"))
+    found = scene.worst()
+    assert "cannot reach the model hub" in found["cause"]
+    assert f"The NetworkPolicy {scene.name}-shut restricts" in found["fix"]
+
+
 @pytest.fixture
 def operator(place: World) -> Iterator[Callable[..., None]]:
     """A Deployment that looks like the operator's own; gone after the test."""

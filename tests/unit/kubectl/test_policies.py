@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dsd.policies import ingress_policies, lets_in
+from kubectl_dsd.policies import egress_policies, ingress_policies, lets_in
 
 POD: Any = {"metadata": {"name": "p", "namespace": "ns", "labels": {"app": "x", "tier": "gpu"}}}
 PEER: Any = {"metadata": {"name": "o", "namespace": "system", "labels": {"app": "operator"}}}
@@ -56,3 +56,17 @@ def test_whom_a_policy_lets_in(ingress: Any, in_: bool) -> None:
 def test_one_that_allows_is_enough() -> None:
     assert lets_in([policy({}), policy({}, [{}])], POD, PEER, LABELS)
     assert lets_in([], POD, PEER, LABELS)
+
+
+@pytest.mark.parametrize(
+    ("spec", "guards"),
+    [
+        ({"podSelector": {}}, False),
+        ({"podSelector": {}, "egress": [{}]}, True),
+        ({"podSelector": {}, "policyTypes": ["Egress"]}, True),
+        ({"podSelector": {}, "policyTypes": ["Ingress"], "egress": [{}]}, False),
+    ],
+)
+def test_which_policies_guard_what_a_pod_may_reach(spec: Any, guards: bool) -> None:
+    given = {"metadata": {"name": "shut", "namespace": "ns"}, "spec": spec}
+    assert egress_policies([given], POD) == (["shut"] if guards else [])

@@ -96,6 +96,8 @@ class Cluster:
     def deployment(self, name: str) -> Json:
         """A DSDDeployment of this namespace; raises Failure, with the names that are near, where there is none."""
         found = self.get(kinds.DEPLOYMENT, self.namespace, name)
+        if found is None and self._namespace_is_missing():
+            raise Failure(f"there is no namespace {self.namespace!r}", "`kubectl get namespaces` lists them; use -n.")
         if found is None:
             raise Failure(f"there is no DSDDeployment {name!r} in namespace {self.namespace!r}", self._near(name))
         return found
@@ -139,6 +141,13 @@ class Cluster:
         return found
 
     # The rest
+
+    def _namespace_is_missing(self) -> bool:
+        """Not known for sure where the person may not look."""
+        try:
+            return self.get("Namespace", None, self.namespace) is None
+        except ApiFailure:
+            return False
 
     def _near(self, name: str) -> str:
         """Where else it is, and what is spelled alike."""

@@ -87,6 +87,11 @@ def test_the_crd_is_missing(cluster: ApiOnlyCluster, monkeypatch: pytest.MonkeyP
         assert "the CRD dsddeployments.dsd-operator.io is not installed" in words
 
 
+def test_a_namespace_that_is_not_there(cluster: ApiOnlyCluster) -> None:
+    words = Dsd(cluster.kubeconfig, "nowhere")("status", "demo", code=1).stderr
+    assert "there is no namespace 'nowhere'" in words
+
+
 def test_an_end_by_the_reader_is_quiet(cluster: ApiOnlyCluster) -> None:
     """`| head -1` closes the pipe."""
     program = Path(sys.executable).parent / "kubectl-dsd"

@@ -202,7 +202,7 @@ def _finish(
         click.echo(output.to_yaml(resource), nl=False)
     if refused:
         click.echo("Nothing was printed; --allow-partial prints the resource without these.", err=True)
-        raise click.exceptions.Exit(NOT_CARRIED_OVER)
+        sys.exit(NOT_CARRIED_OVER)  # what click raises for it is no exit code outside of its own `main`
 
 
 def _objects(found: Sequence[Problem], redactor: Redactor) -> list[dict[str, str]]:

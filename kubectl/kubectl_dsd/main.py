@@ -65,9 +65,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not os.environ.get(_DEBUG):
         logging.getLogger().addHandler(logging.NullHandler())  # the HTTP client's remarks are not for the person
     try:
-        cli.main(args=arguments, prog_name=PROGRAM, complete_var=COMPLETE_VARIABLE, standalone_mode=False)
-    except click.exceptions.Exit as ended:
-        sys.exit(ended.exit_code)
+        # Not standalone: click would show a failure of ours and hide what nobody foresaw. It returns what `exit` says.
+        ended = cli.main(args=arguments, prog_name=PROGRAM, complete_var=COMPLETE_VARIABLE, standalone_mode=False)
+        sys.exit(ended if isinstance(ended, int) else 0)
     except click.ClickException as failure:
         failure.show()
         sys.exit(failure.exit_code)

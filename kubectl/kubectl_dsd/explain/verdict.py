@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dsd_operator.status.meanings import MEANINGS
 from dsd_operator.status.reasons import Reason
 from kubectl_dsd.explain import check_children, check_operator, check_pods, check_schedule
 from kubectl_dsd.explain.facts import Facts
@@ -78,4 +79,7 @@ def _by_condition(facts: Facts, findings: list[Finding], ready: bool) -> Iterato
         if not any(found.reason == Reason.STARTING for found in findings):
             yield info(reason, "it is on its way", "Wait.", said=[message])
     else:
-        yield error(reason, "the operator says why, and no more is found", "See its message.", said=[message])
+        meaning = MEANINGS.get(Reason(reason)) if reason in set(Reason) else None
+        cause = meaning.means if meaning else "the operator says why, and no more is found"
+        remedy = meaning.remedy if meaning and meaning.remedy else "see its message"
+        yield error(reason, cause, f"{remedy[:1].upper()}{remedy[1:]}.", said=[message])

@@ -1,15 +1,17 @@
 """The command as a whole: its parts load, it completes, and its failures are words."""
 
 import json
+import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from kubectl_dsd.errors import Failure
 from kubectl_dsd.kubeconfig import Target
-from kubectl_dsd.main import COMMANDS, cli, main
+from kubectl_dsd.main import COMMANDS, LazyGroup, cli, main
 from kubectl_dsd.output import plain
 
 
@@ -47,6 +49,16 @@ def test_a_wrong_command_line_exits_with_2(arguments: list[str], capsys: pytest.
         main(arguments)
     assert ended.value.code == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_the_exit_code_of_a_command_counts(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it ends by sys.exit or by click's own exit."""
+    for leave in (lambda: click.get_current_context().exit(code), lambda: sys.exit(code)):
+        monkeypatch.setattr(LazyGroup, "get_command", lambda *_, leave=leave: click.Command("x", callback=leave))
+        with pytest.raises(SystemExit) as ended:
+            main(["x"])
+        assert ended.value.code == code
 
 
 def test_a_failure_is_a_line_and_a_hint(capsys: pytest.CaptureFixture[str]) -> None:

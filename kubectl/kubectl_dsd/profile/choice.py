@@ -25,6 +25,9 @@ Certainty = Literal["clear", "tie", "uncertain"]
 MAX_TIE_LOSS: Final = 0.05
 """Largest loss, as a share of the fastest K's throughput, that may pass for a tie."""
 
+MAX_POSSIBLE_LOSS: Final = 0.1
+"""Largest loss that the interval of a chosen tie may reach down to, without the choice being called uncertain."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -43,7 +46,7 @@ class Verdict:
     @property
     def certainty(self) -> Certainty:
         """`clear`: every other K is slower beyond its interval. `tie`: some are as good. `uncertain`: too noisy."""
-        if self.open or not self.ratios[self.fastest].known:
+        if self.open or self._wide or not self.ratios[self.fastest].known:
             return "uncertain"
         return "tie" if self.ties else "clear"
 
@@ -57,9 +60,16 @@ class Verdict:
         elif self.ties:
             text = f"K={self.chosen} is the fastest and the smallest of those that cannot be told from it"
             text += f" ({_named(self.ties)})"
-        return text + (
-            f"; {_named(self.open)} too noisy to be ruled out: more --rounds would tell" if self.open else ""
-        )
+        elif self.open:
+            text = f"K={self.chosen} was the fastest"
+        doubt = f"; {_named(self.open)} cannot be ruled out" if self.open else ""
+        return text + doubt + (": too noisy, more --rounds would tell" if self.certainty == "uncertain" else "")
+
+    @property
+    def _wide(self) -> bool:
+        """Whether the chosen K may lose much: its interval says too little."""
+        low = self.ratios[self.chosen].low
+        return low is not None and low < 1 - MAX_POSSIBLE_LOSS
 
     def _loss(self) -> str:
         found = self.ratios[self.chosen]

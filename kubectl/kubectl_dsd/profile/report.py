@@ -11,7 +11,7 @@ from rich.text import Text
 from kubectl_dsd.output import to_yaml
 from kubectl_dsd.profile.choice import percent
 from kubectl_dsd.profile.intervals import Interval, interval
-from kubectl_dsd.profile.plan import Plan, duration_text
+from kubectl_dsd.profile.plan import Plan, duration_text, used_by
 from kubectl_dsd.profile.plot import draw
 from kubectl_dsd.profile.results import Results, Subject, k_list, mean_of, ranges_text
 from kubectl_dsd.profile.window import Sample
@@ -45,7 +45,7 @@ def parts(results: Results) -> list[Table | str]:
         "\n".join(_verdict_lines(results)),
     ]
     plot = draw(results.throughput)
-    return [*found, *([plot] if plot else []), "\n".join(_schedule_lines(results)), *_remark_lines(results)]
+    return [*found, *([plot] if plot else []), *_remark_lines(results), "\n".join(_schedule_lines(results))]
 
 
 def _table(results: Results, cell: Callable[[Results, int, int], str]) -> Table:
@@ -109,8 +109,10 @@ def gain_text(results: Results) -> str:
     """How the best schedule compares with the one in force."""
     if results.present_is_best:
         return "the schedule in force says the same already"
+    if missing := sorted(used_by(results.subject.present.ranges) - set(results.plan.ks)):
+        return f"how it compares with the schedule in force is not known: K={k_list(missing)} was not measured"
     if results.gain is None:
-        return "how it compares with the schedule in force is not known: it takes three rounds, and its K measured"
+        return "how it compares with the schedule in force is not known: that takes three rounds"
     found = results.gain
     if found.low is None or found.high is None:
         return f"against the schedule in force: {percent(found.middle)}"
@@ -119,5 +121,7 @@ def gain_text(results: Results) -> str:
 
 
 def _remark_lines(results: Results) -> list[str]:
+    engines, clients = results.tokens()
+    counted = f"In all windows the engines emitted {engines:.0f} tokens, and clients got {clients}."
     found = [f"  {n} of {len(results.samples)} windows: {remark.text}" for remark, n in results.remarks()]
-    return ["\n".join(["Odd:", *found])] if found else []
+    return [counted, *(["\n".join(["Odd:", *found])] if found else [])]

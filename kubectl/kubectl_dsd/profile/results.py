@@ -87,6 +87,10 @@ class Results:
         """Whether no concurrency is too noisy."""
         return all(v.certainty != "uncertain" for v in self.verdicts)
 
+    def tokens(self) -> tuple[float, int]:
+        """(tokens that the engines counted, tokens that clients got), in all windows."""
+        return sum(s.engine_tokens for s in self.samples), sum(s.client_tokens for s in self.samples)
+
     def remarks(self) -> list[tuple[Remark, int]]:
         """One remark of each kind, with the number of windows that have it."""
         found = [remark for sample in self.samples for remark in sample.remarks]

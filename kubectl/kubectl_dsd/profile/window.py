@@ -11,8 +11,9 @@ from kubectl_dsd.profile.plan import Cell
 from kubectl_dsd.top.rates import Rates, combined
 from kubectl_dsd.top.reading import EMITTED, PRICED_SECONDS, PRICED_STEPS, Growth
 
-EDGE_SECONDS: Final = 0.25
-"""How far the clients' view of a window may lie from the engine's: the page follows the engine by 0.2 s and a step."""
+EDGE_SECONDS: Final = 0.5
+"""How far the clients' view of a window may lie from the engine's: the page follows it by 0.2 s and a step, and what
+clients get comes through a tunnel."""
 
 TOLERANCE: Final = 0.05
 """Share of tokens, or of the concurrency, that may be off without a word."""

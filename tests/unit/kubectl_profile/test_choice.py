@@ -36,6 +36,13 @@ def test_noise_is_no_argument_for_a_k_that_looks_far_slower() -> None:
     assert "--rounds" in found.why()
 
 
+def test_a_tie_that_may_lose_much_is_uncertain() -> None:
+    found = verdict(4, {0: [80.0, 150.0, 148.0], 3: [150.0, 140.0, 150.0]})
+
+    assert (found.chosen, found.ties, found.certainty) == (0, (0,), "uncertain")
+    assert "too noisy" in found.why()
+
+
 def test_the_smallest_of_ties_is_the_fastest_itself() -> None:
     found = verdict(4, {1: [150.0, 150.2, 150.1], 3: [149.9, 150.1, 150.1]})
 

@@ -86,6 +86,14 @@ def test_what_was_odd_is_told_once_with_its_count() -> None:
     assert "Odd:" not in text(results())
 
 
+def test_the_clients_count_stands_beside_the_engines() -> None:
+    assert "the engines emitted 32239 tokens, and clients got 32234" in text(results())
+
+
+def test_a_k_of_the_present_schedule_that_was_not_measured_is_named() -> None:
+    assert "K=2 was not measured" in text(results(present=from_triples([(1, 64, 2)])))
+
+
 def test_the_document_is_json_with_everything() -> None:
     found = json.loads(json.dumps(document(results())))
 

@@ -45,10 +45,11 @@ PROMETHEUS_OPERATOR = Tool(
     "github.com/prometheus-operator/prometheus-operator/cmd/operator",
     "0.85.0",
 )
+PROMETHEUS = Tool("prometheus", "prometheus", "github.com/prometheus/prometheus/cmd/prometheus", "0.305.0")
 KUBECONFORM = Tool("kubeconform", "kubeconform", "github.com/yannh/kubeconform/cmd/kubeconform", "0.8.0")
 PAUSE = Tool("pause", "pause", "dsd-operator.io/tools/cluster/pause", "1")
 
 # The order is the order of building: what the API-only mode needs comes first.
 API_ONLY_TOOLS = (ETCD, APISERVER, CONTROLLER_MANAGER, KUBECTL)
 NODE_TOOLS = (*API_ONLY_TOOLS, SCHEDULER, KUBELET, PROXY, REGISTRY, COREDNS, PAUSE)
-ALL_TOOLS = (*NODE_TOOLS, HELM, PROMETHEUS_OPERATOR, KUBECONFORM)
+ALL_TOOLS = (*NODE_TOOLS, HELM, PROMETHEUS_OPERATOR, PROMETHEUS, KUBECONFORM)

@@ -41,25 +41,29 @@ def scraping(jobs: Sequence[Mapping[str, Any]], interval: str = "1s") -> dict[st
 
 
 @contextmanager
-def running(folder: Path, config: Mapping[str, Any], *options: str) -> Iterator[Prometheus]:
+def running(
+    folder: Path, config: Mapping[str, Any], *options: str, program: Path | None = None
+) -> Iterator[Prometheus]:
     """A Prometheus with `config` (prometheus.yml as a mapping; relative paths count from `folder`).
+
+    `program` is another one than Debian's, which leaves the discovery in Kubernetes out.
 
     `folder` keeps the configuration, the log and the data, so that a second call goes on where the first ended.
     Raises ClusterError with the end of the log if it does not start.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "prometheus.yml").write_text(yaml.safe_dump(dict(config), sort_keys=False))
-    process, server = _start(folder, options)
+    process, server = _start(folder, options, program or programs.prometheus())
     try:
         yield server
     finally:
         _stop(process)
 
 
-def _start(folder: Path, options: Sequence[str]) -> tuple["subprocess.Popen[bytes]", Prometheus]:
+def _start(folder: Path, options: Sequence[str], program: Path) -> tuple["subprocess.Popen[bytes]", Prometheus]:
     for _ in range(_STARTS):
         (port,) = ports.free_ports(1)
-        process = _launch(folder, port, options)
+        process = _launch(folder, port, options, program)
         server = Prometheus(f"http://127.0.0.1:{port}")
         if _serves(process, server):
             return process, server
@@ -69,9 +73,9 @@ def _start(folder: Path, options: Sequence[str]) -> tuple["subprocess.Popen[byte
     raise ClusterError(f"Prometheus did not start:\n{_log(folder)}")
 
 
-def _launch(folder: Path, port: int, options: Sequence[str]) -> "subprocess.Popen[bytes]":
+def _launch(folder: Path, port: int, options: Sequence[str], program: Path) -> "subprocess.Popen[bytes]":
     command: list[str | Path] = [
-        programs.prometheus(),
+        program,
         f"--config.file={folder / 'prometheus.yml'}",
         f"--storage.tsdb.path={folder / 'data'}",
         f"--web.listen-address=127.0.0.1:{port}",
@@ -81,11 +85,11 @@ def _launch(folder: Path, port: int, options: Sequence[str]) -> "subprocess.Pope
     ]
     with (folder / "prometheus.log").open("wb") as log:
         return subprocess.Popen(
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=_end_with_parent
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=end_with_parent
         )
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """A test run that is killed leaves no server behind."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 

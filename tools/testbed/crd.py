@@ -24,7 +24,7 @@ def _missing(kubeconfig: Path, names: tuple[str, ...]) -> list[str]:
 
 
 def _is_established(kubeconfig: Path, name: str) -> bool:
-    command = [kubectl(), "--kubeconfig", kubeconfig, "get", "crd", name, "-o", "json"]
+    command: list[str | Path] = [kubectl(), "--kubeconfig", kubeconfig, "get", "crd", name, "-o", "json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS)
     conditions = (json.loads(done.stdout).get("status") or {}).get("conditions") or () if done.returncode == 0 else ()
     return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)

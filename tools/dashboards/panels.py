@@ -29,6 +29,8 @@ PER_SECOND: Final = "ops"
 
 GREY: Final = "#8e8e8e"
 ORANGE: Final = "orange"
+_OF_K: Final = (GREY, "#5794f2", "#73bf69", "#fade2a", "#ff9830", "#f2495c", "#b877d9", "#8ab8ff", "#ffa6b0")
+"""A colour for each K, the same on every panel; a larger K takes what is left of Grafana's palette."""
 Steps = Sequence[tuple[float | None, str]]
 """Colours from these values on; None stands for the lowest."""
 
@@ -131,7 +133,9 @@ def series(
     panel.color_scheme(dashboard.FieldColor().mode(d.FieldColorModeId.PALETTE_CLASSIC))
     _scale(panel, look)
     _shape(panel, look)
-    panel.override_by_regexp("^K=0$", [_fixed(GREY)])  # the same colour everywhere for "no speculation"
+    if any(query.legend == "K={{k}}" for query in queries):
+        for k, colour in enumerate(_OF_K):
+            panel.override_by_name(f"K={k}", [_fixed(colour)])
     return Placed(panel, width, height)
 
 

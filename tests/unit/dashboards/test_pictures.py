@@ -33,11 +33,11 @@ def test_gains_become_a_matrix_in_order_of_numbers() -> None:
     (frame,) = transformed(
         frames([answer("A", *cells)]), steps_of("dsd-deployment", "Gain over K=0 by K and concurrency")
     )
-    assert frame.columns == ("Requests in a step", "K=2", "K=10")
+    assert frame.columns == ("Requests", "K=2", "K=10")
     rows: list[dict[str, Cell]] = [dict(row) for row in frame.rows]
     assert rows == [
-        {"Requests in a step": 4, "K=2": 2, "K=10": 4},
-        {"Requests in a step": 16, "K=2": 3, "K=10": 1},
+        {"Requests": 4, "K=2": 2, "K=10": 4},
+        {"Requests": 16, "K=2": 3, "K=10": 1},
     ]
 
 

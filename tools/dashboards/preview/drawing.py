@@ -1,5 +1,6 @@
 """What every painter of a panel gets, and what they share."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -29,4 +30,9 @@ class Drawing:
     def overrides(self) -> list[tuple[str, dict[str, Any]]]:
         """Patterns of names, and the settings of the fields that match."""
         found = self.panel["fieldConfig"].get("overrides") or []
-        return [(o["matcher"]["options"], {p["id"]: p["value"] for p in o["properties"]}) for o in found]
+        return [(_pattern(o["matcher"]), {p["id"]: p["value"] for p in o["properties"]}) for o in found]
+
+
+def _pattern(matcher: Mapping[str, str]) -> str:
+    text = matcher["options"]
+    return text if matcher["id"] == "byRegexp" else f"^{re.escape(text)}$"

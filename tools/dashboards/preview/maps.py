@@ -33,7 +33,7 @@ def squares(drawing: Drawing) -> None:
         axes.add_patch(FancyBboxPatch((x - _HALF, y - _HALF), 2 * _HALF, 2 * _HALF, boxstyle=style,
                                       fc=shades(scale(value)), ec="none", mutation_aspect=1))  # fmt: skip
         shade = "#101010" if scale(value) > 0.6 else "#f4f4f4"
-        axes.text(x, y, theme.written(value, "none", 0), color=shade, size=8.5, ha="center", va="center")
+        axes.text(x, y + 0.26, theme.written(value, "none", 0), color=shade, size=8.5, ha="center", va="center")
     largest = max(_of(row, colours, "x") for row in cells.rows)
     _schedule(drawing, schedule, line, largest)
     _axes(drawing, largest, max(_of(row, colours, "y") for row in cells.rows))

@@ -14,6 +14,7 @@ from typing import Final
 from dsd_runtime.schedule import Ranges, from_triples
 from tools.cluster import api
 from tools.cluster.console import say, step
+from tools.cluster.versions import PROMETHEUS
 from tools.dashboards.grafana import Window
 from tools.monitoring.query import Prometheus
 from tools.monitoring.scrape import documented
@@ -51,7 +52,8 @@ def session(folder: Path, phase_seconds: float) -> Iterator[tuple[Prometheus, Wi
     with site(kube, NAMESPACE):
         main, other = _deploy(kube)
         jobs = documented(api.full_node_kubeconfig())
-        with running(folder, scraping(jobs, f"{_SCRAPE_SECONDS}s")) as server:
+        program = api.program(PROMETHEUS.name)  # Debian's cannot discover pods
+        with running(folder, scraping(jobs, f"{_SCRAPE_SECONDS}s"), program=program) as server:
             wait_for("all targets", server.targets, lambda found: _up(found) == REPLICAS + 2, CHANGE_TIMEOUT)
             start = time.time()
             _course(main, other, phase_seconds)

@@ -18,8 +18,7 @@ def table(drawing: Drawing) -> None:
     """Draw the latest values as Grafana's table does."""
     axes = drawing.axes
     (frame,) = transformed(frames(drawing.answers), drawing.panel.get("transformations") or [])
-    box = axes.get_window_extent()
-    lines = max(int(box.height // _ROW), 1)
+    lines = max(int(axes.get_window_extent().height // _ROW), 1)
     axes.set(xlim=(0, len(frame.columns)), ylim=(lines, 0))
     axes.axis("off")
     for place, column in enumerate(frame.columns):

@@ -1,6 +1,9 @@
 """Engines whose K must not change: refused at start, in the real engine, with the reason where people look for it."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,61 +12,47 @@ import pytest
 from dsd_runtime.topology import HYBRID_ON_CPU, MOE_DATA_PARALLEL, PIPELINE_PARALLEL, Topology
 from tests.runtime.conftest import COMMON, NGRAM, wire
 from tests.runtime.method_probe import Case, Prober
-from tests.runtime.server import API_KEY, Server
+from tests.runtime.server import API_KEY, Server, free_port
 from tests.runtime.test_methods_honoured import NGRAM as HYBRID_NGRAM
 
 pytestmark = pytest.mark.engine
 
 SECRET = "sesame"
-CASES = [
-    pytest.param(
-        ("experts", "--data-parallel-size", MOE_DATA_PARALLEL), id="moe-data-parallel", marks=pytest.mark.long
-    ),
-    pytest.param(("target", "--pipeline-parallel-size", PIPELINE_PARALLEL), id="pipeline", marks=pytest.mark.long),
-]
 
 
-@pytest.fixture(scope="module", params=CASES)
-def refused(
-    request: pytest.FixtureRequest, models: Path, method_models: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Server, Topology]]:
-    """A running engine of such a kind, with two ranks and a config file."""
-    target, option, topology = request.param
+@pytest.fixture(scope="module")
+def refused(method_models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A mixture of experts with two ranks and a config file. It starts, but serves nothing on a CPU, with us or not: an
+    idle rank's dummy batch ends in NotImplementedError. A pipeline does not even start (the last test but one)."""
     folder = tmp_path_factory.mktemp("refused")
     (folder / "token").write_text(SECRET)
     config = folder / "config.yaml"
     config.write_text(json.dumps({"ranges": wire([(1, 64, 2)]), "auth": {"tokenFile": "token"}}))
-    path = models / "target" if target == "target" else method_models / target
-    arguments = [str(path), *COMMON, "--max-num-seqs", "4", "--dsd-config", str(config), option, "2"]
-    arguments += ["--api-key", API_KEY, "--speculative-config", json.dumps(NGRAM)]
+    arguments = [str(method_models / "experts"), *COMMON, "--max-num-seqs", "4", "--data-parallel-size", "2"]
+    arguments += ["--dsd-config", str(config), "--api-key", API_KEY, "--speculative-config", json.dumps(NGRAM)]
     server = Server(folder, arguments, {"VLLM_CPU_OMP_THREADS_BIND": "nobind"})
     try:
-        yield server.wait_healthy(), topology
+        yield server.wait_healthy()
     finally:
         server.stop()
 
 
-def test_status_and_log_say_why(refused: tuple[Server, Topology]) -> None:
-    server, topology = refused
-    status = server.status()
-    assert (status["mode"], status["lastError"]["message"]) == ("off", topology.reason)
-    assert topology.reason in server.log.read_text()
+@pytest.mark.long
+def test_status_and_log_say_why(refused: Server) -> None:
+    status = refused.status()
+    assert (status["mode"], status["lastError"]["message"]) == ("off", MOE_DATA_PARALLEL.reason)
+    assert MOE_DATA_PARALLEL.reason in refused.log.read_text()
 
 
-def test_put_is_refused(refused: tuple[Server, Topology]) -> None:
-    server, topology = refused
+@pytest.mark.long
+def test_put_is_refused(refused: Server) -> None:
     body = {"revision": {"owner": "o", "number": 1}, "ranges": wire([(1, 64, 1)])}
-    answer = server.client.put("/dsd/v1/schedule", json=body, headers={"Authorization": f"Bearer {SECRET}"})
+    answer = refused.client.put("/dsd/v1/schedule", json=body, headers={"Authorization": f"Bearer {SECRET}"})
     assert answer.status_code == 422
-    assert answer.json()["detail"] == f"the schedule changes only with a restart: {topology.reason}"
+    assert answer.json()["detail"] == f"the schedule changes only with a restart: {MOE_DATA_PARALLEL.reason}"
 
 
-def test_it_serves_all_the_same(refused: tuple[Server, Topology]) -> None:
-    server, topology = refused
-    if topology is MOE_DATA_PARALLEL:
-        pytest.skip("vLLM's CPU build cannot: an idle rank's dummy batch ends in NotImplementedError, with us or not")
-    assert len(server.complete("the cat sat on the mat and the cat", 16)) == 16
-
+VLLM_SERVE = "import sys; sys.argv[1:1] = ['serve']; from vllm.entrypoints.cli.main import main; main()"
 
 RESOLVE = """
 import os
@@ -95,6 +84,24 @@ def test_what_vllm_resolves_is_recognised(
     program = RESOLVE.format(arguments=arguments, speculative=HYBRID_NGRAM, reason=topology.reason)
     outcome = prober.run(Case(program=program))
     assert outcome.error == "", outcome.log[-3000:]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("command", ["dsd-serve", "vllm serve"])
+def test_pipeline_does_not_start_with_us_or_without(command: str, models: Path, tmp_path: Path) -> None:
+    """vLLM 0.32 looks for the drafter on every stage, and only the last one has it (`initialize_kv_cache_tensors` of
+    `v1/worker/gpu_model_runner.py`), before there is a scheduler that could say our reason. Where this fails vLLM has mended it, and a pipeline can have the tests above."""
+    program = "from dsd_runtime.serve import main; main()" if command == "dsd-serve" else VLLM_SERVE
+    arguments = [str(models / "target"), *COMMON, "--max-num-seqs", "4", "--pipeline-parallel-size", "2"]
+    arguments += ["--host", "127.0.0.1", "--port", str(free_port()), "--speculative-config", json.dumps(NGRAM)]
+    environment = os.environ | {"HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1"}
+    environment |= {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1", "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=900, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stdout[-3000:]
+    assert "object has no attribute 'drafter'" in done.stdout
 
 
 @pytest.mark.long

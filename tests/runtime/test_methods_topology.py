@@ -90,7 +90,10 @@ def test_what_vllm_resolves_is_recognised(
 @pytest.mark.parametrize("command", ["dsd-serve", "vllm serve"])
 def test_pipeline_does_not_start_with_us_or_without(command: str, models: Path, tmp_path: Path) -> None:
     """vLLM 0.32 looks for the drafter on every stage, and only the last one has it (`initialize_kv_cache_tensors` of
-    `v1/worker/gpu_model_runner.py`), before there is a scheduler that could say our reason. Where this fails vLLM has mended it, and a pipeline can have the tests above."""
+    `v1/worker/gpu_model_runner.py`), before there is a scheduler that could say our reason.
+
+    Where this fails vLLM has mended it, and a pipeline can have the tests above.
+    """
     program = "from dsd_runtime.serve import main; main()" if command == "dsd-serve" else VLLM_SERVE
     arguments = [str(models / "target"), *COMMON, "--max-num-seqs", "4", "--pipeline-parallel-size", "2"]
     arguments += ["--host", "127.0.0.1", "--port", str(free_port()), "--speculative-config", json.dumps(NGRAM)]

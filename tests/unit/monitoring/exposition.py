@@ -13,6 +13,7 @@ def showing(page: str) -> Iterator[str]:
     class Page(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4")
             self.end_headers()
             self.wfile.write(page.encode())
 

@@ -6,6 +6,7 @@ pass looks itself, in one request, and in none at all while nothing is wanted an
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from dsd_operator.cluster.client import Client
@@ -17,7 +18,8 @@ from dsd_operator.reconcile.memory import Memory
 from dsd_operator.status.observed import ApplyFailure
 
 LOOK_AGAIN_SECONDS: Final = 15.0
-"""How soon a kind that was missing is looked for again; the resource's own backoff is for what can fail at any time."""
+"""How soon what failed is tried again. Not by the resource's own backoff: a monitor that can never be made would leave
+it long, and what serves would wait for it when it fails."""
 
 Object = Mapping[str, Any]
 
@@ -32,8 +34,8 @@ async def bring(client: Client, manifest: Object, memory: Memory) -> Report:
         if live is None and not await client.serves(resource_of(manifest)):
             return _without_kind(manifest)
     except ApiError as error:
-        return failed(manifest, error.message, error=error)
-    return await apply_one(client, manifest, live, memory)
+        return _apart(failed(manifest, error.message, error=error))
+    return _apart(await apply_one(client, manifest, live, memory))
 
 
 async def drop(client: Client, identity: Object, memory: Memory) -> Report:
@@ -48,10 +50,11 @@ async def drop(client: Client, identity: Object, memory: Memory) -> Report:
             _log.info("Deleted %s %s: it is no longer wanted", kind, live["metadata"]["name"])
     except Forbidden as error:
         if kind in memory.applied:
-            return failed(identity, f"is no longer wanted and cannot be deleted: {error.message}", error=error)
+            message = f"is no longer wanted and cannot be deleted: {error.message}"
+            return _apart(failed(identity, message, error=error))
     except ApiError as error:
         _log.warning("Cannot look for a %s that is not wanted: %s", kind, error.message)
-        return Report(retry=True)
+        return Report(again=LOOK_AGAIN_SECONDS)
     memory.applied.pop(kind, None)
     memory.absent.add(kind)
     return Report()
@@ -60,6 +63,13 @@ async def drop(client: Client, identity: Object, memory: Memory) -> Report:
 async def _look(client: Client, manifest: Object) -> Object | None:
     meta = manifest["metadata"]
     return await client.get(resource_of(manifest), meta["namespace"], meta["name"])
+
+
+def _apart(report: Report) -> Report:
+    """The same report, tried again outside the backoff."""
+    if not report.retry:
+        return report
+    return replace(report, retry=False, delay=0.0, again=max(LOOK_AGAIN_SECONDS, report.delay))
 
 
 def _without_kind(manifest: Object) -> Report:

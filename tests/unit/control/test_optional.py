@@ -54,8 +54,9 @@ async def test_it_is_applied_once_and_looked_at_in_every_pass() -> None:
 
 async def test_rights_that_are_missing_are_told_where_it_is_wanted() -> None:
     server: Any = Server(fails=Forbidden(403, "no podmonitors for you"))
-    (failure,) = (await bring(server, pod_monitor(WANTED), Memory("u"))).failures
-    assert failure.message == "no podmonitors for you"
+    report = await bring(server, pod_monitor(WANTED), Memory("u"))
+    assert [failure.message for failure in report.failures] == ["no podmonitors for you"]
+    assert (report.retry, report.again) == (False, LOOK_AGAIN_SECONDS)
 
 
 async def test_what_is_not_wanted_and_not_there_costs_one_look() -> None:
@@ -100,5 +101,4 @@ async def test_an_api_server_that_does_not_answer_is_asked_again() -> None:
     server: Any = Server(fails=Retry(503, "busy"))
     (identity,) = unwanted(resource())
     report = await drop(server, identity, Memory("u"))
-    assert report.retry
-    assert not report.failures
+    assert (report.failures, report.retry, report.again) == ((), False, LOOK_AGAIN_SECONDS)

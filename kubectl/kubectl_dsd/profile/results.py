@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
-from typing import Any
+from typing import Any, Final
 
 from dsd_runtime.schedule import Ranges
 from kubectl_dsd.profile.choice import Samples, Verdict, best_schedule, gain, same, verdicts
@@ -13,6 +13,9 @@ from kubectl_dsd.profile.intervals import Interval, interval
 from kubectl_dsd.profile.plan import Plan
 from kubectl_dsd.profile.window import Remark, Sample
 from kubectl_dsd.wanted import Schedule
+
+BEST_SCHEDULE: Final = "bestSchedule"
+"""The key of the document that `kubectl dsd schedule set -f` takes."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,7 @@ def document(results: Results) -> dict[str, Any]:
         "cells": [_cell(results, c, k) for c in plan.concurrencies for k in plan.ks],
         "verdicts": [_verdict(v) for v in results.verdicts],
         "presentSchedule": subject.present.data()["ranges"],
-        "bestSchedule": results.best.data()["ranges"],
+        BEST_SCHEDULE: results.best.data()["ranges"],
         "presentIsBest": results.present_is_best,
         "certain": results.certain,
         "gainOverPresent": None if results.gain is None else bounds(results.gain),

@@ -86,16 +86,15 @@ def sample(window: Window) -> Sample:
 
 
 def _remarks(window: Window, found: Rates, tokens: float, at_k: float) -> Iterator[Remark]:
-    difference = (tokens - window.client_tokens) / tokens
-    allowed = TOLERANCE + EDGE_SECONDS / found.seconds
-    if difference > allowed:
-        yield Remark("shared", f"{difference:.0%} of the tokens went to other clients")
-    if difference < -allowed:
-        yield Remark("clients", f"clients got {-difference:.0%} more tokens than the measured engines emitted")
-    if at_k < 1 - 2 * TOLERANCE:
-        yield Remark("k", f"only {at_k:.0%} of the tokens came from steps with the K that was set")
     batch, wanted = found.batch_size or 0.0, window.cell.concurrency
-    if batch > wanted * (1 + BATCH_TOLERANCE):
+    if batch > wanted * (1 + TOLERANCE):
         yield Remark("shared", f"steps had {batch:.1f} requests instead of {wanted}: other clients' requests ran too")
     if batch < wanted * (1 - BATCH_TOLERANCE):
         yield Remark("batch", f"steps had {batch:.1f} requests instead of {wanted}: some waited, or ended at once")
+    if at_k < 1 - 2 * TOLERANCE:
+        yield Remark("k", f"only {at_k:.0%} of the tokens came from steps with the K that was set")
+    difference = (tokens - window.client_tokens) / tokens
+    if abs(difference) > TOLERANCE + EDGE_SECONDS / found.seconds:
+        more = "fewer" if difference > 0 else "more"
+        text = f"clients got {abs(difference):.0%} {more} tokens than the engines emitted"
+        yield Remark("clients", f"{text}: they lag behind (a slow tunnel or machine), or others took them")

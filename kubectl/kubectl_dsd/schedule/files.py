@@ -13,6 +13,7 @@ from dsd_runtime.schedule import Smoothing
 from kubectl_dsd.cluster import Json
 from kubectl_dsd.errors import Failure
 from kubectl_dsd.kinds import DEPLOYMENT
+from kubectl_dsd.profile.results import BEST_SCHEDULE
 from kubectl_dsd.wanted import Schedule, schedule_of
 
 
@@ -50,11 +51,13 @@ def read(name: str) -> Wanted:
 
 
 def _of_manifest(content: bytes, name: str) -> Wanted | None:
-    """The schedule of a DSDDeployment; None where the content is something else."""
+    """The schedule of a DSDDeployment, or the best one of a profile; None where the content is something else."""
     try:
         data: Any = config_file.load_yaml(content)
     except config_file.ConfigFileError:
         return None
+    if isinstance(data, Mapping) and BEST_SCHEDULE in data:
+        return Wanted(schedule_of({"spec": {"schedule": data[BEST_SCHEDULE]}}).ranges)
     if not isinstance(data, Mapping) or data.get("kind") != DEPLOYMENT:
         return None
     manifest: Json = dict(data)

@@ -8,12 +8,14 @@ import yaml
 from rich.table import Table
 
 from dsd_runtime.schedule import Ranges, from_triples
+from kubectl_dsd.output import to_yaml
 from kubectl_dsd.profile.picture import save
 from kubectl_dsd.profile.plan import Cell, Plan
 from kubectl_dsd.profile.plot import draw, relative
 from kubectl_dsd.profile.report import parts, plan_lines
 from kubectl_dsd.profile.results import Results, Subject, document
 from kubectl_dsd.profile.window import Remark, Sample
+from kubectl_dsd.schedule import files
 from kubectl_dsd.top.rates import Rates
 from kubectl_dsd.wanted import Schedule
 
@@ -102,6 +104,13 @@ def test_the_document_is_json_with_everything() -> None:
     assert [v["numSpeculativeTokens"] for v in found["verdicts"]] == [3, 3, 0]
     assert found["bestSchedule"][0]["endBatchSize"] == 4
     assert found["gainOverPresent"]["median"] > 1.2
+
+
+def test_schedule_set_takes_the_document(tmp_path: Path) -> None:
+    file = tmp_path / "profile.yaml"
+    file.write_text(to_yaml(document(results())))
+
+    assert files.read(str(file)).ranges == results().best.ranges
 
 
 def test_the_tables_mark_the_best() -> None:

@@ -53,20 +53,17 @@ def test_the_rate_is_that_of_one_engine_core() -> None:
     assert found.remarks == ()
 
 
-def test_tokens_that_went_elsewhere_are_shared_load() -> None:
-    assert kinds(Window(CELL, [growth()], engines=1, client_tokens=800)) == ["shared"]
+@pytest.mark.parametrize("tokens", [800, 1200])
+def test_clients_that_count_otherwise_are_told(tokens: int) -> None:
+    assert kinds(Window(CELL, [growth()], engines=1, client_tokens=tokens)) == ["clients"]
 
 
-def test_the_edges_of_a_short_window_are_no_shared_load() -> None:
+def test_the_edges_of_a_short_window_are_none_of_that() -> None:
     assert kinds(Window(CELL, [growth(seconds=1.0)], engines=1, client_tokens=800)) == []
 
 
-def test_tokens_that_no_engine_counted_are_told() -> None:
-    assert kinds(Window(CELL, [growth()], engines=1, client_tokens=1200)) == ["clients"]
-
-
 def test_larger_batches_than_ours_are_shared_load() -> None:
-    assert kinds(Window(CELL, [growth(batch=6)], engines=1, client_tokens=1000)) == ["shared"]
+    assert kinds(Window(CELL, [growth(batch=4.3)], engines=1, client_tokens=1000)) == ["shared"]
 
 
 def test_smaller_batches_are_told() -> None:

@@ -91,42 +91,56 @@ goes on by the schedule that was in use.
 Where does each K earn most? Goodput, tokens per second that a decode step brings, by K and concurrency (times are known
 of priced steps only, so tokens per step and seconds per step are taken apart):
 
-    sum by (k, concurrency) (rate(dsd_emitted_tokens_total[5m])) / sum by (k, concurrency) (rate(dsd_steps_total[5m]))
-      / on (k) group_left sum by (k) (rate(dsd_step_duration_seconds_sum[5m]))
-      * on (k) group_left sum by (k) (rate(dsd_step_duration_seconds_count[5m]))
+```promql
+sum by (k, concurrency) (rate(dsd_emitted_tokens_total[5m])) / sum by (k, concurrency) (rate(dsd_steps_total[5m]))
+  / on (k) group_left sum by (k) (rate(dsd_step_duration_seconds_sum[5m]))
+  * on (k) group_left sum by (k) (rate(dsd_step_duration_seconds_count[5m]))
+```
 
 How long does a decode step take, in milliseconds, by K (mean, and the 95th percentile)?
 
-    1000 * sum by (k) (rate(dsd_step_duration_seconds_sum[5m])) / sum by (k) (rate(dsd_step_duration_seconds_count[5m]))
-    1000 * histogram_quantile(0.95, sum by (k, le) (rate(dsd_step_duration_seconds_bucket[5m])))
+```promql
+1000 * sum by (k) (rate(dsd_step_duration_seconds_sum[5m])) / sum by (k) (rate(dsd_step_duration_seconds_count[5m]))
+1000 * histogram_quantile(0.95, sum by (k, le) (rate(dsd_step_duration_seconds_bucket[5m])))
+```
 
 What share of the drafts is accepted, by K; at each position, with the right denominator?
 
-    sum by (k) (rate(dsd_accepted_tokens_total[5m])) / (sum by (k) (rate(dsd_draft_tokens_total[5m])) > 0)
-    sum by (position) (rate(dsd_accepted_tokens_per_pos_total[5m]))
-      / (sum by (position) (rate(dsd_draft_tokens_per_pos_total[5m])) > 0)
+```promql
+sum by (k) (rate(dsd_accepted_tokens_total[5m])) / (sum by (k) (rate(dsd_draft_tokens_total[5m])) > 0)
+sum by (position) (rate(dsd_accepted_tokens_per_pos_total[5m]))
+  / (sum by (position) (rate(dsd_draft_tokens_per_pos_total[5m])) > 0)
+```
 
 (`> 0` leaves a K out that drafts nothing, such as K=0: acceptance is absent there, and neither 0 nor NaN.)
 
 What does K=0 cost beside an engine without a drafter (the K=0 tax)? Compare the milliseconds of K=0 above with those of
 an engine of the same model without `--speculative-config`, whose only clock is `vllm:inter_token_latency_seconds`:
 
-    1000 * sum(rate(dsd_step_duration_seconds_sum{k="0"}[5m])) / sum(rate(dsd_step_duration_seconds_count{k="0"}[5m]))
-    1000 * sum(rate(vllm:inter_token_latency_seconds_sum[5m])) / sum(rate(vllm:inter_token_latency_seconds_count[5m]))
+```promql
+1000 * sum(rate(dsd_step_duration_seconds_sum{k="0"}[5m])) / sum(rate(dsd_step_duration_seconds_count{k="0"}[5m]))
+1000 * sum(rate(vllm:inter_token_latency_seconds_sum[5m])) / sum(rate(vllm:inter_token_latency_seconds_count[5m]))
+```
 
 How much of the time is speculation off?
 
-    sum(rate(dsd_steps_total{k="0"}[5m])) / sum(rate(dsd_steps_total[5m]))
+```promql
+sum(rate(dsd_steps_total{k="0"}[5m])) / sum(rate(dsd_steps_total[5m]))
+```
 
 Does K flap at a boundary (more than one step in ten)? Then use `smoothing`:
 
-    sum by (engine) (rate(dsd_num_speculative_tokens_changes_total[5m]))
-      / sum by (engine) (rate(dsd_steps_total[5m])) > 0.1
+```promql
+sum by (engine) (rate(dsd_num_speculative_tokens_changes_total[5m]))
+  / sum by (engine) (rate(dsd_steps_total[5m])) > 0.1
+```
 
 Which engines cannot change their schedule, and which use another one than most?
 
-    dsd_plugin_info{mode="off"} == 1
-    count by (hash) (dsd_schedule_revision_info)
+```promql
+dsd_plugin_info{mode="off"} == 1
+count by (hash) (dsd_schedule_revision_info)
+```
 """
 
 

@@ -1,7 +1,5 @@
 """The dsd_ part of /metrics: its size whatever comes, and what promtool says of it."""
 
-import json
-import re
 import subprocess
 from pathlib import Path
 
@@ -13,7 +11,6 @@ from dsd_runtime.schedule import MAX_SPECULATIVE_TOKENS
 from dsd_runtime.series_budget import PAGE_BYTES
 from tests.runtime.conftest import Engine
 from tests.runtime.test_metrics import Series, collected
-from tools.cluster.paths import REPOSITORY
 from tools.monitoring import programs
 
 
@@ -80,32 +77,6 @@ def test_promtool_would_say_what_is_wrong(engine: Engine) -> None:
         "# TYPE dsd_steps_total counter", "# TYPE dsd_steps_total gauge"
     )
     assert lint(text).returncode != 0
-
-
-def queries(text: str) -> list[str]:
-    """The PromQL of a page in Markdown: indented by four, continued with more."""
-    found: list[str] = []
-    for line in text.splitlines():
-        if line.startswith("      "):
-            found[-1] += line
-        elif line.startswith("    "):
-            found.append(line.strip())
-    return found
-
-
-@pytest.mark.engine  # for promtool, which is fetched
-def test_queries_of_the_documentation_are_promql(tmp_path: Path) -> None:
-    asked = queries((REPOSITORY / "docs" / "reference" / "metrics.md").read_text())
-    assert len(asked) > 8
-    rules = [{"record": f"q:{number}", "expr": query} for number, query in enumerate(asked)]
-    file = tmp_path / "rules.yaml"
-    file.write_text(json.dumps({"groups": [{"name": "queries", "rules": rules}]}))
-    checked = subprocess.run([str(programs.promtool()), "check", "rules", str(file)], capture_output=True, text=True)
-    assert checked.returncode == 0, checked.stdout + checked.stderr
-    named = set(re.findall(r"dsd_\w+", " ".join(asked)))
-    known = {f.sample for f in catalogue.FAMILIES}
-    endings = ("_bucket", "_sum", "_count")
-    assert {name for name in named if name not in known and not name.endswith(endings)} == set()
 
 
 @pytest.mark.engine

@@ -1,5 +1,6 @@
 """helm on the chart without a cluster: what it renders, and what it refuses."""
 
+import shutil
 import subprocess
 from collections.abc import Sequence
 from functools import cache
@@ -39,3 +40,16 @@ def rendered(*options: str | Path, release: str = RELEASE, namespace: str = NAME
     done = template(*options, release=release, namespace=namespace)
     assert done.returncode == 0, done.stderr
     return [document for document in yaml.safe_load_all(done.stdout) if document]
+
+
+def notes(folder: Path, *options: str) -> str:
+    """What is said after an installation as `a` in `ns`; `folder` takes a copy of the chart.
+
+    Helm renders the notes only against a cluster, so the copy renders them as a template.
+    """
+    copy = Path(shutil.copytree(CHART, folder / "chart"))
+    (copy / "templates" / "NOTES.txt").rename(copy / "NOTES.txt")
+    (copy / "templates" / "notes.yaml").write_text('notes: {{ tpl (.Files.Get "NOTES.txt") . | quote }}')
+    done = template(*options, "-s", "templates/notes.yaml", release="a", namespace="ns", chart=copy)
+    assert done.returncode == 0, done.stderr
+    return str(yaml.safe_load(done.stdout)["notes"])

@@ -4,7 +4,6 @@ Whether it installs and works is shown by the end-to-end tests; here the rendere
 """
 
 import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -16,7 +15,7 @@ from dsd_operator.engine.address import PORT
 from dsd_operator.render.labels import MANAGED_SELECTOR
 from dsd_operator.render.security import restricted_violations
 from dsd_operator.settings import Settings, variable
-from tests.chart import CHART, RELEASE, Manifest, helm, rendered, template
+from tests.chart import CHART, RELEASE, Manifest, helm, notes, rendered
 from tools import chart
 
 DIGEST: Final = f"sha256:{'a' * 64}"
@@ -263,21 +262,11 @@ def test_braces_of_legends_and_annotations_come_through_as_they_are() -> None:
 # What is said after the installation
 
 
-def _notes(folder: Path, *options: str) -> str:
-    """Helm renders the notes only against a cluster, so a copy of the chart renders them as a template."""
-    copy = Path(shutil.copytree(CHART, folder / "chart"))
-    (copy / "templates" / "NOTES.txt").rename(copy / "NOTES.txt")
-    (copy / "templates" / "notes.yaml").write_text('notes: {{ tpl (.Files.Get "NOTES.txt") . | quote }}')
-    done = template(*options, "-s", "templates/notes.yaml", release="a", namespace="ns", chart=copy)
-    assert done.returncode == 0, done.stderr
-    return str(yaml.safe_load(done.stdout)["notes"])
-
-
 def test_the_notes_name_commands_that_fit_the_release(tmp_path: Path) -> None:
-    notes = _notes(tmp_path)
-    assert "kubectl --namespace ns rollout status deployment/a-dsd-operator" in notes
-    assert [line[:2] for line in notes.splitlines() if line[:1].isdigit()] == ["1.", "2.", "3."]
-    assert "WARNING" not in notes
+    said = notes(tmp_path)
+    assert "kubectl --namespace ns rollout status deployment/a-dsd-operator" in said
+    assert [line[:2] for line in said.splitlines() if line[:1].isdigit()] == ["1.", "2.", "3."]
+    assert "WARNING" not in said
 
 
 @pytest.mark.parametrize(
@@ -290,9 +279,9 @@ def test_the_notes_name_commands_that_fit_the_release(tmp_path: Path) -> None:
     ],
 )
 def test_the_notes_warn_of_what_is_missing(options: list[str], words: str, tmp_path: Path) -> None:
-    assert words in _notes(tmp_path, *options)
+    assert words in notes(tmp_path, *options)
 
 
 def test_a_complete_second_release_is_not_warned(tmp_path: Path) -> None:
     values = f"crds.install=false,dashboards.enabled=false,{TEAMS}"
-    assert "WARNING" not in _notes(tmp_path, "--set", values)
+    assert "WARNING" not in notes(tmp_path, "--set", values)

@@ -1,11 +1,12 @@
 """ServiceMonitor and PrometheusRule of the chart: off unless wanted, rules to the letter, labels from three places."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.chart import CHART, Manifest, rendered
+from tests.chart import CHART, Manifest, notes, rendered
 
 KINDS = {"ServiceMonitor", "PrometheusRule"}
 RULES = CHART / "rules" / "dsd.yaml"
@@ -73,3 +74,17 @@ def test_the_operator_may_delete_pod_monitors_and_nothing_else() -> None:
     rules = [rule for m in rendered() if m["kind"] in ("ClusterRole", "Role") for rule in m["rules"]]
     deletes = [(rule["apiGroups"], rule["resources"]) for rule in rules if "delete" in rule["verbs"]]
     assert deletes == [(["monitoring.coreos.com"], ["podmonitors"])]
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ("monitoring.serviceMonitor.enabled=true", "--set monitoring.labels.release="),
+        ("monitoring.rules.enabled=true", "--set monitoring.serviceMonitor.enabled=true"),
+        ("monitoring.rules.enabled=true,crds.install=false", "--set monitoring.rules.enabled=false"),
+    ],
+)
+def test_the_notes_say_what_is_missing(values: str, words: str, tmp_path: Path) -> None:
+    assert words in notes(tmp_path, "--set", values)
+    well = "monitoring.rules.enabled=true,monitoring.serviceMonitor.enabled=true,monitoring.labels.release=a"
+    assert "monitoring." not in notes(tmp_path / "well", "--set", well)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from dsd_operator.api import InvalidResource, constants, parse
 from dsd_operator.render.preflight import problems
+from dsd_runtime.schedule import MAX_BATCH_SIZE
 from kubectl_dsd.convert import images, speculative
 from kubectl_dsd.convert.arguments import Sorted, Sorter
 from kubectl_dsd.convert.environment import API_KEY, EnvironmentSorter
@@ -135,13 +136,18 @@ def _speculation(arguments: Sorted, engine: Json, choices: Choices, report: Repo
             report.problem("", NO_SPECULATION)
         return {}
     config = speculative.gather(arguments.speculative, arguments.old, arguments.stray, report)
-    found = speculative.fields(config, choices.wishes, engine.get("maxNumSeqs"), report)
+    found = speculative.fields(config, choices.wishes, _batch_size(engine.get("maxNumSeqs")), report)
     if found and (wrong := speculative.split_problem(found["drafter"], engine.get("tensorParallelSize", 1))):
         report.problem("draft_tensor_parallel_size", wrong)
     prepared = arguments.fields.get("drafter.preparedTokens")
     if found and prepared:
         found["drafter"]["preparedTokens"] = prepared
     return found
+
+
+def _batch_size(number: int | None) -> int | None:
+    """A number that a range may end at; any other is a problem of its own field."""
+    return number if number is not None and 1 <= number <= MAX_BATCH_SIZE else None
 
 
 def _token(values: list[str], launch: Launch, environment: EnvironmentSorter, report: Report) -> None:

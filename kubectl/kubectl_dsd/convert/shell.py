@@ -31,6 +31,7 @@ _TOKENS: Final = {
     "command": r"\$\([^()]*(?:\([^()]*\)[^()]*)*\)|`[^`]*`",
     "list": r"\$\{[A-Za-z_]\w*\[[@*]\]\}",
     "variable": REFERENCE.pattern,
+    "tilde": r"(?<![^\s;&|(])~(?=[/\s;&|)]|$)",
     "special": r"\$[@*#?!0-9-]|\$\{[^}]*\}",
     "array": r"(?<![^\s;&|(])[A-Za-z_]\w*\+?=\(",
     "redirect": r"(?:(?<![^\s])\d+)?(?:>>|>&|>\||<<<|<<-?|<&|&>>?|[<>])&?",
@@ -182,6 +183,9 @@ class Splitter:
 
     def _on_variable(self, match: re.Match[str]) -> None:
         self._spread(self.variables.fill(match))
+
+    def _on_tilde(self, match: re.Match[str]) -> None:
+        self._add(match[0] if self._plain else unknown(match[0]))
 
     def _on_special(self, match: re.Match[str]) -> None:
         self._spread(self._value(match))

@@ -78,6 +78,8 @@ def explain(what: str) -> str:
     """What to do about something unknown."""
     if what.startswith("$(") and not what.startswith("$(("):
         return f"{what} is for a shell to run; write what it prints in its place"
+    if what == "~":
+        return "~ is the home of whoever ran this; write the path inside the pod in its place"
     name = what.strip("${}")
     if name.isidentifier():
         return f"the value of {what} is not known; give it with --set {name}=VALUE"

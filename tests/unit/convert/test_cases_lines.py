@@ -195,6 +195,8 @@ def test_numbers(arguments: list[str], field: str, value: object) -> None:
     ("arguments", "hint"),
     [
         (["--max-num-seqs", "1k"], "write 1000"),
+        (["--max-num-seqs", "-1"], "maxNumSeqs"),
+        (["--max-num-seqs", "99999999999"], "maxNumSeqs"),
         (["--max-num-seqs", "1.048576e+06"], "Helm"),
         (["--max-num-seqs", "256.0"], "whole number"),
         (["--gpu-memory-utilization", "90%"], "such as 0.9"),

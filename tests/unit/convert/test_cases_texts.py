@@ -165,6 +165,7 @@ def test_a_launch_script() -> None:
         ("`cat /spec.json`", ["$(cat /spec.json)"]),
         ('"${SPEC}"', ["${SPEC}", "--set SPEC=VALUE"]),
         ("$SPEC", ["--set SPEC=VALUE"]),
+        (f"'{NGRAM}' --chat-template ~/t.jinja", ["--chat-template: ~", "inside the pod"]),
         ('"{\\"method\\":\\"ngram\\",\\"num_speculative_tokens\\":$((K + 1))}"', ["$((K + 1))"]),
         ("''", ["no speculative decoding is configured here"]),
         ("null", ["no speculative decoding is configured here"]),

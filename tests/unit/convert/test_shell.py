@@ -14,8 +14,8 @@ from kubectl_dsd.convert.variables import Variables, shown, unknowns
 PIECES = [
     "a", "--x", "-sc={", "}", " ", "  ", "\t", "\\\n", "\\ ", "\\\\", '\\"', "'a b'", "'\\'", '"a b"',
     '"\\"q\\""', '"\\$V"', '"$V"', "$V,",
-    "${V}", "${W:-d e}", '"${W:-d e}"', "${V-x}", "${E:-y}", "${E-z}", '""', "''", "$'t\\n'", "#c", " #c",
-    '"a\\\nb"', "=", ":", ",", "{", "é", "~", "[x]",
+    "${V}", "${W:-d e}", '"${W:-d e}"', "${V-x}", "${E:-y}", "${E-z}", '""', "''", "$'t\\n'",
+    '"a\\\nb"', "=", ":", ",", "{", "é", "[x]",
 ]  # fmt: skip
 PRELUDE = "V='v w'; E=; unset W\n"
 
@@ -62,6 +62,11 @@ def test_commands_and_redirections() -> None:
     commands = Splitter(Variables(Report())).split("A=1 one x >out 2>&1 && two | three &\n(four; five) # six")
     assert [c.words for c in commands] == [["one", "x"], ["two"], ["three"], ["four"], ["five"]]
     assert commands[0].assigned == {"A": "1"}
+
+
+def test_comments() -> None:
+    commands = Splitter(Variables(Report())).split("one a#b #c \"d\\\n'two' # e '\n")
+    assert [c.words for c in commands] == [["one", "a#b"], ["two"]]
 
 
 def test_exported_variables() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kubectl_dsd.convert.forms.loose import mapping, mappings
+from kubectl_dsd.convert.forms.loose import mapping, mappings, name
 from kubectl_dsd.convert.forms.pods import PodReader
 from kubectl_dsd.convert.launch import Launch
 from kubectl_dsd.convert.report import Report
@@ -22,7 +22,7 @@ def read(body: Json, variables: Variables, select: str | None) -> Launch | None:
     """The engine; None where there is a problem, which was told."""
     metadata, spec = mapping(body.get("metadata")), mapping(body.get("spec"))
     model = mapping(spec.get("model"))
-    launch = Launch("kubernetes", [], name=metadata.get("name"), namespace=metadata.get("namespace"))
+    launch = Launch("kubernetes", [], name=name(metadata.get("name")), namespace=name(metadata.get("namespace")))
     launch.replicas = spec["replicas"] if isinstance(spec.get("replicas"), int) else None
     served = str(model.get("name") or metadata.get("name") or "")
     preset = [str(model["uri"])] if model.get("uri") else []

@@ -24,6 +24,11 @@ def scalar(value: Any) -> str:
     return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def name(value: Any) -> str | None:
+    """A name; None where there is none."""
+    return scalar(value) or None if isinstance(value, str | int | float) else None
+
+
 def words(value: Any) -> list[str]:
     """A list of arguments; a text is one."""
     return [scalar(item) for item in items(value)] if not isinstance(value, str) else [value]

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from dsd_operator.api.constants import KIND
 from kubectl_dsd.convert.forms import kserve, production_stack
-from kubectl_dsd.convert.forms.loose import mapping
+from kubectl_dsd.convert.forms.loose import mapping, name
 from kubectl_dsd.convert.forms.pods import PodReader
 from kubectl_dsd.convert.inputs import Input
 from kubectl_dsd.convert.launch import Launch
@@ -22,7 +22,7 @@ def _template(body: Json) -> Json:
 
 def _workload(body: Json, variables: Variables, select: str | None) -> Launch | None:
     metadata, spec = mapping(body.get("metadata")), mapping(body.get("spec"))
-    launch = Launch("kubernetes", [], name=metadata.get("name"), namespace=metadata.get("namespace"))
+    launch = Launch("kubernetes", [], name=name(metadata.get("name")), namespace=name(metadata.get("namespace")))
     if isinstance(spec.get("replicas"), int) and body.get("kind") != "Pod":
         launch.replicas = spec["replicas"]
     _rollout(spec, launch, variables)
@@ -75,7 +75,7 @@ _READERS: Final[Mapping[str, Reader]] = {
 def read(source: Input, variables: Variables, select: str | None) -> Launch | None:
     """The one object that runs vLLM; None where there is a problem, which was told."""
     bodies = [body for document in source.data for body in _unfolded(document)]
-    found = [body for body in bodies if body.get("kind") in _READERS]
+    found = [body for body in bodies if str(body.get("kind")) in _READERS]
     names = [f"{body['kind']} {mapping(body.get('metadata')).get('name')}" for body in found]
     if select is not None and len(found) > 1:
         chosen = [body for body in found if mapping(body.get("metadata")).get("name") == select]

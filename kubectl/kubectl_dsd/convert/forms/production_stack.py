@@ -7,7 +7,7 @@ What the fields mean is taken from its controller (`deploymentForVLLMRuntime`) a
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kubectl_dsd.convert.forms.loose import mapping, mappings, scalar, words
+from kubectl_dsd.convert.forms.loose import mapping, mappings, name, scalar, words
 from kubectl_dsd.convert.forms.pods import PodReader
 from kubectl_dsd.convert.launch import Launch
 from kubectl_dsd.convert.report import Report
@@ -33,7 +33,7 @@ def read_runtime(body: Json, variables: Variables, _: str | None) -> Launch | No
     metadata, spec = mapping(body.get("metadata")), mapping(body.get("spec"))
     model, config = mapping(spec.get("model")), mapping(spec.get("vllmConfig"))
     deployment = mapping(spec.get("deploymentConfig"))
-    launch = Launch("kubernetes", [], name=metadata.get("name"), namespace=metadata.get("namespace"))
+    launch = Launch("kubernetes", [], name=name(metadata.get("name")), namespace=name(metadata.get("namespace")))
     launch.replicas = _count(deployment.get("replicas"))
     arguments = [str(model.get("modelURL", "")), *_switches(model), *_caching(config, chunked=True)]
     arguments += [*_options({**model, **config}), *words(config.get("extraArgs"))]
@@ -59,8 +59,8 @@ def read_runtime(body: Json, variables: Variables, _: str | None) -> Launch | No
 def read_values(model: Json, serving: Json, variables: Variables) -> Launch | None:
     """One entry of `servingEngineSpec.modelSpec` in the values of the chart."""
     report = variables.report
-    config, name = mapping(model.get("vllmConfig")), str(model.get("name") or "")
-    launch = Launch("helm", [], name=name or None, replicas=_count(model.get("replicaCount")))
+    config = mapping(model.get("vllmConfig"))
+    launch = Launch("helm", [], name=name(model.get("name")), replicas=_count(model.get("replicaCount")))
     arguments = [
         str(model.get("modelURL", "")),
         *_switches(model),
@@ -130,11 +130,14 @@ def _chart_resources(model: Json) -> dict[str, Any]:
     return {key: value for key, value in (("requests", requests), ("limits", limits)) if value}
 
 
-def _token(secret: Json, name: str, key: str) -> list[dict[str, Any]]:
-    if not secret.get(name):
+def _token(secret: Json, of_name: str, of_key: str) -> list[dict[str, Any]]:
+    if not secret.get(of_name):
         return []
     return [
-        {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": secret[name], "key": secret.get(key) or "token"}}}
+        {
+            "name": "HF_TOKEN",
+            "valueFrom": {"secretKeyRef": {"name": secret[of_name], "key": secret.get(of_key) or "token"}},
+        }
     ]
 
 

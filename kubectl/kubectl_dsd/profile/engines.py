@@ -16,13 +16,16 @@ from kubectl_dsd.cluster import Cluster, Json
 from kubectl_dsd.errors import Failure
 from kubectl_dsd.forwarding import port_forward
 from kubectl_dsd.profile.streams import Connection
-from kubectl_dsd.top.reading import STEPS, Reading, read
+from kubectl_dsd.top.reading import RUNNING, STEPS, WAITING, Reading, read
 
 Identity = tuple[str, int]
 """UID of a pod and the restarts of its containers: another one is another machine with cold caches."""
 
 EDGE_DEADLINE: Final = 2.0
 """Longest wait for the page to change; steps may take that long."""
+
+IDLE_SECONDS: Final = 3.0
+_POLL: Final = 0.05
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,17 @@ class Engines:
         """The edge of a window at each pod, all at the same time."""
         with ThreadPoolExecutor(len(self.engines)) as pool:
             return list(pool.map(lambda engine: engine.edge(), self.engines))
+
+    def busy(self) -> float:
+        """Requests that run or wait now."""
+        readings = [read(engine.scrape(), 0.0) for engine in self.engines]
+        return sum(reading.total(RUNNING) + reading.total(WAITING) for reading in readings)
+
+    def wait_idle(self, seconds: float = IDLE_SECONDS) -> None:
+        """Wait until what was ended has left the engines; not for ever, for others may use them."""
+        deadline = time.monotonic() + seconds
+        while self.busy() and time.monotonic() < deadline:
+            time.sleep(_POLL)
 
     def check(self, pods: Sequence[Json]) -> None:
         """Raise Failure unless these are the same pods, none restarted."""

@@ -22,7 +22,6 @@ from kubectl_dsd.profile.schedules import RESTORE_SECONDS, Schedules
 from kubectl_dsd.profile.signals import Interrupted, Signals
 from kubectl_dsd.profile.streams import Connection, Settings
 from kubectl_dsd.profile.sweep import Sweep
-from kubectl_dsd.top.reading import RUNNING, WAITING, read
 
 
 @dataclass(frozen=True)
@@ -95,8 +94,7 @@ def _requests(engines: Engines, wishes: Wishes) -> tuple[Settings, tuple[Prompt,
 
 def warn_busy(engines: Engines) -> None:
     """Say so where requests run that are not ours: they change the batch size, and every number with it."""
-    readings = [read(engine.scrape(), 0.0) for engine in engines.engines]
-    if busy := sum(r.total(RUNNING) + r.total(WAITING) for r in readings):
+    if busy := engines.busy():
         note(f"{busy:.0f} requests of other clients run or wait now: the numbers will be those of the mixed load")
 
 

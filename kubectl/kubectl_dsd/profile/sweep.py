@@ -40,6 +40,7 @@ class Sweep:
         self._warm_up(plan, progress)
         for cell in plan.cells():
             self.use(whole_range(cell.k, self.largest))
+            self.engines.wait_idle()
             found = self._measure(cell, plan.duration)
             self.samples.append(found)
             progress.measured(found)

@@ -1,4 +1,8 @@
-"""An engine that cannot start: what of its log reaches the status, through what the kubelet keeps of it."""
+"""An engine that cannot start: what of its log reaches the status, through what the kubelet keeps of it.
+
+Two starts of vLLM, for `make test-long`; test_last_words has the rules, and asks the installed vLLM whether it still
+says what they look for.
+"""
 
 import json
 from pathlib import Path
@@ -10,7 +14,7 @@ from dsd_runtime.last_words import PATH_ENV
 from tests.runtime.conftest import COMMON, NGRAM
 from tests.runtime.server import Server
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.long]
 
 
 def kept(folder: Path, log: bytes) -> str:
@@ -33,7 +37,6 @@ def failed(folder: Path, *arguments: str) -> str:
     return last_lines(kept(folder, server.log.read_bytes()))
 
 
-@pytest.mark.long  # one start of vLLM is enough for `make test`
 def test_configuration_that_vllm_refuses(models: Path, tmp_path: Path) -> None:
     """A model without MTP layers, which no rule of the resource can know. Ends the API server."""
     speculative = json.dumps({"method": "mtp", "num_speculative_tokens": 2})

@@ -1,7 +1,8 @@
 """What happens to a real engine when things around it break: docs/reference/lifetime.md has the table.
 
-One server lives through all of it, then ends by SIGTERM in the middle of swaps, starts again in the same folders, and
-loses its engine core.
+One server lives through all of it, then ends by SIGTERM in the middle of swaps. At full size (`long`) it starts again
+in the same folders and loses its engine core; `make test` has the restart of a pod in tests/e2e/test_self_healing.py,
+and the death of an engine core in test_data_parallel.
 """
 
 import json
@@ -265,6 +266,7 @@ def stream(server: Server, pieces: list[str]) -> None:
         pieces.extend(answer.iter_lines())
 
 
+@pytest.mark.long
 def test_restart_begins_with_the_file_and_counts_from_zero(world: World) -> None:
     """In the same folders, as a container that restarts: what an earlier life counted must not be added."""
     mend(world)
@@ -281,6 +283,7 @@ def test_restart_begins_with_the_file_and_counts_from_zero(world: World) -> None
     assert not world.faults()
 
 
+@pytest.mark.long
 def test_engine_core_that_dies_ends_the_server(world: World) -> None:
     """vLLM's own rule: the container ends, and its restart is the test before. Its exit code is 0 with one API server,
     and 1 with several (`test_data_parallel`). Keep this the last."""

@@ -1,5 +1,6 @@
 """Tables and plot of a profile as an SVG file, by rich."""
 
+import re
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
@@ -11,6 +12,8 @@ from rich.table import Table
 from kubectl_dsd.errors import Failure
 
 _WIDTH: Final = 120
+_FONT: Final = re.compile(r"@font-face\s*\{[^}]*\}")
+"""Fonts that whoever opens the file would fetch from the net; the reader's own do."""
 
 
 def save(parts: Sequence[Table | str], path: Path) -> None:
@@ -20,6 +23,6 @@ def save(parts: Sequence[Table | str], path: Path) -> None:
         console.print(part)
         console.print()
     try:
-        path.write_text(console.export_svg(title="kubectl dsd profile"))
+        path.write_text(_FONT.sub("", console.export_svg(title="kubectl dsd profile")))
     except OSError as error:
         raise Failure(f"{path} cannot be written: {error}") from error

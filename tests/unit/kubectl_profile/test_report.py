@@ -139,7 +139,9 @@ def test_one_concurrency_has_no_plot() -> None:
 def test_the_picture_is_an_svg_with_tables_and_plot(tmp_path: Path) -> None:
     save(parts(results()), tmp_path / "profile.svg")
 
-    assert (tmp_path / "profile.svg").read_text().startswith("<svg")
+    shown = (tmp_path / "profile.svg").read_text()
+    assert shown.startswith("<svg")
+    assert "url(" not in shown.replace("url(#", ""), "nothing is fetched when it is opened"
 
 
 def test_the_plan_says_how_long_it_takes() -> None:

@@ -39,7 +39,7 @@ def main() -> None:
 def _draw(server: Prometheus, window: Window, out: Path, namespace: str, deployment: str) -> None:
     out.mkdir(parents=True, exist_ok=True)
     for name in grafana.names():
-        choice = {"namespace": namespace, "deployment": deployment} if name == "dsd-deployment" else {}
+        choice = {"namespace": namespace} | ({"deployment": deployment} if name == "dsd-deployment" else {})
         with step(f"drawing {name}"):
             draw(server, name, window, out / f"{name}.png", **choice)
     say(f"pictures: {out}")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from dsd_runtime.schedule import Ranges, from_triples
 from tools.cluster import api
@@ -61,8 +61,10 @@ def session(folder: Path, phase_seconds: float) -> Iterator[tuple[Prometheus, Wi
             yield server, Window(math.ceil(start), math.floor(end), _SCRAPE_SECONDS, 10 * _SCRAPE_SECONDS)
 
 
-def _up(targets: list[dict[str, object]]) -> int:
-    return sum(target["health"] == "up" for target in targets)
+def _up(targets: list[dict[str, Any]]) -> int:
+    """Targets of ours that answer: the operator and the engines; other engines of the cluster are not counted."""
+    ours = [t for t in targets if t["labels"].get("dsd_namespace", NAMESPACE) == NAMESPACE]
+    return sum(target["health"] == "up" for target in ours)
 
 
 def _deploy(kube: Kube) -> tuple[Handle, Handle]:

@@ -100,7 +100,7 @@ def _count(value: Any, seen: int) -> int:
 
 
 def _form(text: str) -> Form:
-    if text.lstrip().startswith(("{", "[")):
+    if text.lstrip().startswith("{") or (text.lstrip().startswith("[") and _is_json(text)):
         return _json_form(text)
     if not _YAML_LINE.search(text):
         return "docker" if _CONTAINER_RUN.search(text) else "vllm"
@@ -108,6 +108,15 @@ def _form(text: str) -> Form:
     if not documents:
         raise ConvertError([Problem("", "this YAML holds no object; what is it? Say so with --from")])
     return _yaml_form(documents[0])
+
+
+def _is_json(text: str) -> bool:
+    """Whether a text in brackets is JSON; a script may begin with a test."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _json_form(text: str) -> Form:

@@ -30,9 +30,7 @@ class Variables:
     known: dict[str, str] = field(default_factory=dict)
 
     def set(self, name: str, value: str) -> None:
-        """An assignment in the input. Two that differ leave the value open: which one holds only a shell knows."""
-        if name in self.known and self.known[name] != value:
-            value = unknown(f"${name}")
+        """An assignment in the input; the last one before a use counts, as in a shell."""
         self.known[name] = value
 
     def get(self, name: str) -> str | None:

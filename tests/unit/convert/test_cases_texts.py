@@ -184,10 +184,20 @@ def test_a_variable_that_is_given() -> None:
     assert found.spec["drafter"]["method"] == "ngram"
 
 
-def test_a_variable_with_two_values_is_open() -> None:
-    found = text(f"if x; then K=1; else K=2; fi\nvllm serve acme/t --spec-method ngram --spec-tokens $K # {NGRAM}")
+@pytest.mark.parametrize(
+    "before",
+    ["if x; then K=1; else K=2; fi", '[ -n "$X" ] && K=2', "K=1\ntest x || K=2", "for K in 1 2; do true; done"],
+)
+def test_what_is_assigned_under_a_condition_is_open(before: str) -> None:
+    found = text(f"{before}\nvllm serve acme/t --spec-method ngram --spec-tokens $K")
     assert found.code == 2
     assert "--set K=VALUE" in found.stderr
+
+
+@pytest.mark.parametrize("before", ["K=1\nK=2", "cd /x && K=2", "K=2\nif x; then K=2; fi"])
+def test_the_last_assignment_counts(before: str) -> None:
+    found = text(f"{before}\nvllm serve acme/t --spec-method ngram --spec-tokens $K")
+    assert found.spec["drafter"]["numSpeculativeTokens"] == 2
 
 
 def test_no_drafter_is_invented() -> None:

@@ -87,8 +87,9 @@ def test_commands_of_a_runbook(page: Path, shared: Handle, tmp_path: Path) -> No
 def run(folder: Path, page: list[Block], **variables: str) -> None:
     """Run these blocks of a page in one shell, with these variables."""
     assert page, "there is no command in the page"
+    (place := folder / "shell").mkdir()
     prelude = "\n".join(f"{name}={value}" for name, value in variables.items())
-    Session(folder / "shell", full_node_kubeconfig(), prelude=prelude).run(page)
+    Session(place, full_node_kubeconfig(), prelude=prelude).run(page)
 
 
 def this_file() -> str:

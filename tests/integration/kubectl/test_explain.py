@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from kubectl_dsd.cluster import Cluster
 from tests.integration.engine_stand_in import StandIn
 from tests.integration.kubectl.tool import Dsd
 from tests.integration.pod_addresses import pod_address
@@ -304,10 +305,16 @@ def policy(scene: Scene, ingress: list[Json]) -> Json:
 
 
 def test_a_policy_that_shuts_the_operator_out_is_named(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The connection itself is refused here, for no network enforces the policy; what it would look like is made up."""
+    """No network enforces the policy here: the engine hangs instead, as a connection whose packets are dropped does."""
     scene.world.apply(policy(scene, [{"from": [{"podSelector": {}}]}]))
-    monkeypatch.setattr("kubectl_dsd.reach._words", lambda _: "the API server cannot reach it: dial tcp: i/o timeout")
-    with pod_address() as address:
+    document = Cluster.engine_document
+
+    def hurried(cluster: Cluster, namespace: str, name: str, path: str, _: float) -> Json:
+        return document(cluster, namespace, name, path, 0.5)
+
+    monkeypatch.setattr(Cluster, "engine_document", hurried)
+    with pod_address() as address, StandIn(address, lambda: None) as engine:
+        engine.silent.set()
         pod = scene.ready_pod(address)
         scene.status("Ready", "1 of 1 pods serve", **late(pod, "PodUnreachable"))
         found = scene.explain()

@@ -22,7 +22,7 @@ _LEGEND: Final = 24
 def series(drawing: Drawing) -> None:
     """Draw a panel of values over time."""
     axes = drawing.axes
-    inset(axes, left=52, bottom=_LEGEND + 18, right=52 if _has_right(drawing) else 6, top=2)
+    inset(axes, left=62, bottom=_LEGEND + 18, right=52 if _has_right(drawing) else 6, top=2)
     _frame(axes, drawing)
     right: Axes | None = None
     handles, colours, stack = [], cycle(theme.PALETTE), _Stack(drawing)
@@ -149,6 +149,8 @@ class _Stack:
 def _limits(axes: Axes, drawing: Drawing, stack: _Stack) -> None:
     low, high = drawing.field.get("min"), drawing.field.get("max")
     top = 1.06 * stack.highest if stack.wanted else axes.get_ylim()[1]
+    if all(value == 0 for line in axes.get_lines() for value in np.asarray(line.get_ydata()) if value == value):
+        top = 1.0  # nothing but zeros: a whole unit, as Grafana has it
     bottom = axes.get_ylim()[0] if low is None else low
     axes.set_ylim(bottom, high if high is not None else max(top, bottom + 1e-6 if top > 0 else bottom + 1))
     if (drawing.field["custom"].get("thresholdsStyle") or {}).get("mode") == "line":

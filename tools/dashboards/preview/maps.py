@@ -73,7 +73,7 @@ def _scale(drawing: Drawing, scale: Normalize) -> None:
     axes.imshow(np.linspace(high, low, 128)[:, None], aspect="auto", cmap="viridis", extent=(0, 1, low, high))
     axes.set_xticks([])
     axes.yaxis.tick_right()
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: theme.written(value, "count:tok/s", 0)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: theme.written(value, "count:tok/s")))
     axes.tick_params(colors=theme.FAINT, length=0, labelsize=8)
     for side in axes.spines.values():
         side.set_visible(False)

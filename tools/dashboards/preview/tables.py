@@ -10,8 +10,11 @@ from tools.dashboards.preview import theme
 from tools.dashboards.preview.drawing import Drawing
 from tools.dashboards.preview.frames import Cell, Frame, frames, transformed
 
+_LETTER: Final = 7.4
+"""Width of a letter, in pixels of the layout."""
+
 _ROW: Final = 28
-"""Height of a line, in pixels of the layout."""
+"""Height of a line."""
 
 
 def table(drawing: Drawing) -> None:
@@ -56,7 +59,14 @@ def _cell(drawing: Drawing, place: int, line: int, column: str, value: Cell) -> 
         drawing.axes.add_patch(bar)
     if "links" in own:
         colour = "#6e9fff"
-    drawing.axes.text(place + 0.05, line + 0.5, text, color=colour, size=9, va="center", clip_on=True)
+    drawing.axes.text(place + 0.05, line + 0.5, _cut(drawing, text), color=colour, size=9, va="center", clip_on=True)
+
+
+def _cut(drawing: Drawing, text: str) -> str:
+    """As much of a text as a column has room for."""
+    columns = drawing.axes.get_xlim()[1]
+    room = int(0.9 * drawing.axes.get_window_extent().width / columns / _LETTER)
+    return text if len(text) <= room else f"{text[: room - 1]}…"
 
 
 def _text(drawing: Drawing, own: Mapping[str, Any], value: Cell) -> str:

@@ -147,13 +147,13 @@ def _drafts(share: Values, pod: str = "demo-1", drafts: float = 600) -> list[Ser
     ]
 
 
-_DAY: Final[Values] = [0.8] * 900
+_DAY: Final[Values] = [0.8] * 300
 
 ACCEPTANCE: Final = (
     Case(
         "DSDAcceptanceCollapsed", _FIRES, "from 80 % to 20 %, on new traffic or with new weights",
-        [plugin([1] * 1000), *_drafts([*_DAY, *[0.2] * 100])],
-        firing=(940, 990), quiet=(900, 910), labels=MODEL, value="20%",
+        [plugin([1] * 400), *_drafts([*_DAY, *[0.2] * 100])],
+        firing=(340, 390), quiet=(300, 310), labels=MODEL, value="20%",
     ),
     Case(
         "DSDAcceptanceCollapsed", _FIRES, "a drafter that never fitted",
@@ -161,16 +161,16 @@ ACCEPTANCE: Final = (
     ),
     Case(
         "DSDAcceptanceCollapsed", _SILENT, "modest from the start, as ngram is; and a little worse than it was",
-        [plugin([1] * 1000), *_drafts([*[0.3] * 900, *[0.2] * 100])], quiet=range(0, 1000, 20),
+        [plugin([1] * 400), *_drafts([*[0.3] * 300, *[0.2] * 100])], quiet=range(0, 400, 10),
     ),
     Case(
         "DSDAcceptanceCollapsed", _SILENT, "a larger K: later tokens are accepted less, the first as before",
         [
-            plugin([1] * 1000), *_drafts([0.8] * 1000),
-            engine("dsd_draft_tokens_per_pos_total", counter((0, 900), (600, 100)), position="4"),
-            engine("dsd_accepted_tokens_per_pos_total", counter((0, 900), (12, 100)), position="4"),
+            plugin([1] * 400), *_drafts([0.8] * 400),
+            engine("dsd_draft_tokens_per_pos_total", counter((0, 300), (600, 100)), position="4"),
+            engine("dsd_accepted_tokens_per_pos_total", counter((0, 300), (12, 100)), position="4"),
         ],
-        quiet=range(0, 1000, 20),
+        quiet=range(0, 400, 10),
     ),
     Case(
         "DSDAcceptanceCollapsed", _SILENT, "a few odd requests at night",
@@ -184,11 +184,11 @@ ACCEPTANCE: Final = (
     Case(
         "DSDAcceptanceCollapsed", _STEADY, "it moves, and one of two pods is replaced",
         [
-            *(plugin([1] * 1000, pod) for pod in ("demo-1", "demo-2")),
+            *(plugin([1] * 400, pod) for pod in ("demo-1", "demo-2")),
             *_drafts([*_DAY, *[0.1, 0.3, 0.2, 0.3] * 25]),
-            *_late(_drafts([0.3, 0.1] * 30, "demo-3"), 940),
+            *_late(_drafts([0.3, 0.1] * 30, "demo-3"), 340),
         ],
-        firing=(940, 999),
+        firing=(340, 399),
     ),
 )  # fmt: skip
 

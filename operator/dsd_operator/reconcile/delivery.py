@@ -114,7 +114,8 @@ class Courier:
 
 def _judge(pod: str, target: Target, status: EngineStatus) -> PushResult:
     if status.mode == "off":
-        message = f"the runtime does not know vLLM {status.versions.vllm}; a schedule takes a restart"
+        why = status.last_error.message if status.last_error else "it does not say why"
+        message = f"a schedule takes a restart, for the runtime is off in vLLM {status.versions.vllm}: {why}"
         return PushResult(pod, PushState.PLUGIN_OFF, message, status)
     if target.in_use(status):
         return PushResult(pod, PushState.APPLIED, "", status)

@@ -21,6 +21,7 @@ from dsd_runtime.protocol import (
     STATUS_PATH,
     EngineCoreState,
     EngineStatus,
+    ErrorState,
     ProblemDocument,
     Revision,
     SchedulePut,
@@ -327,9 +328,11 @@ async def test_a_pod_that_is_ahead_asks_for_a_higher_revision(world: World, held
 
 async def test_plugin_off_is_its_own_state(world: World) -> None:
     engine = await world.engine()
-    engine.status = _status(None, OLD, mode="off")
+    why = ErrorState(source="start", message="pipeline parallelism", time="2026-01-01T00:00:00Z")
+    engine.status = _status(None, OLD, mode="off").model_copy(update={"last_error": why})
     report = await (await world.pusher()).push(target(), world.pods, world.memory)
     assert states(report) == [PushState.PLUGIN_OFF]
+    assert report.results[0].message.endswith("vLLM 9.9: pipeline parallelism")
     assert engine.seen == ["GET"]
 
 

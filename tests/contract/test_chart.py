@@ -143,18 +143,34 @@ def test_tokens_may_be_asked_for_its_own_account_only() -> None:
     assert rule["resourceNames"] == [_one("ServiceAccount")["metadata"]["name"]]
 
 
-def test_releases_of_one_name_share_nothing_that_is_not_namespaced() -> None:
-    names = [
-        {m["metadata"]["name"] for m in _rendered("crds.install=false", namespace=n) if m["kind"].startswith("Cluster")}
-        for n in ("team-a", "team-b")
-    ]
+def _names_outside_its_namespace(release: str, namespace: str, *values: str) -> set[str]:
+    manifests = _rendered("crds.install=false", *values, release=release, namespace=namespace)
+    return {m["metadata"]["name"] for m in manifests if m["metadata"].get("namespace") != namespace}
+
+
+@pytest.mark.parametrize("values", [(), ("watchNamespaces={chat}",), ("fullnameOverride=dsd",)])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("dsd-operator", "team-a"), ("dsd-operator", "team-b")),
+        (("a", "team"), ("dsd-operator", "team-a")),
+        (("x" * 53, "n" * 62), ("x" * 53, "n" * 63)),
+        (("one", "team"), ("two", "team")),
+    ],
+)
+def test_no_two_releases_share_what_is_outside_their_namespaces(
+    one: tuple[str, str], other: tuple[str, str], values: tuple[str, ...]
+) -> None:
+    names = [_names_outside_its_namespace(*release, *values) for release in (one, other)]
+    assert all(names)
     assert not names[0] & names[1]
+    assert max(map(len, names[0] | names[1])) <= 63
 
 
 @pytest.mark.parametrize("release", ["d", "x" * 53])
 def test_names_stay_valid_for_any_release(release: str) -> None:
-    """Most names are DNS labels or become label values; a ConfigMap's and a role's may be longer."""
-    longer = ("ConfigMap", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition")
+    """Most names are DNS labels or become label values; a ConfigMap's may be longer."""
+    longer = ("ConfigMap", "CustomResourceDefinition")
     names = [m["metadata"]["name"] for m in _rendered(release=release) if m["kind"] not in longer]
     assert [name for name in names if len(name) > 63] == []
 

@@ -80,7 +80,8 @@ def test_every_right_that_it_has_is_used(cluster: ApiOnlyCluster, release: Relea
     objects = [e["objectRef"] | {"verb": e["verb"]} for e in cluster.audit(release.user) if "objectRef" in e]
     used = {(t.get("apiGroup", ""), _resource(t), t["verb"]) for t in objects if "resource" in t}
     used |= {(group, resource, "create") for group, resource, verb in used if verb == "patch"}
-    role = release.commands.get("role", f"{release.namespace}-{release.fullname}", "--namespace", SERVED)
+    ours = f"app.kubernetes.io/instance={release.name}"
+    (role,) = release.commands.get("role", "--namespace", SERVED, "-l", ours)["items"]
     granted = {
         (group, resource, verb)
         for rule in role["rules"]
@@ -107,8 +108,8 @@ def test_another_namespace_is_not_touched(release: Release, world: World) -> Non
 
 def test_a_namespace_that_lost_its_role_holds_up_no_other(release: Release, world: World) -> None:
     """As when it was deleted: the Role goes with it."""
-    binding = f"rolebinding/{release.namespace}-{release.fullname}"
-    release.commands.ok("kubectl", "delete", binding, "--namespace", SERVED_TOO)
+    ours = ("--namespace", SERVED_TOO, "-l", f"app.kubernetes.io/instance={release.name}")
+    assert "deleted" in release.commands.ok("kubectl", "delete", "rolebinding", *ours)
     operator = world.operator(**release.settings())
     _serve_a_change(world, operator)
     assert f"Namespace {SERVED_TOO} is not served" in operator.text()

@@ -11,9 +11,13 @@ may start with a digit, a Service's may not.
 {{- $name | trunc 53 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* Name of what is not in the release's own namespace: two releases of one name must not share it. */}}
+{{/*
+Name of what is not in the release's own namespace. Namespace and name joined by a dash may be those of another release too
+(`team` and `a-dsd-operator`, `team-a` and `dsd-operator`), so the hash of both tells releases apart. At most 63 characters.
+*/}}
 {{- define "dsd-operator.clusterName" -}}
-{{- printf "%s-%s" .Release.Namespace (include "dsd-operator.fullname" .) -}}
+{{- $name := printf "%s-%s" .Release.Namespace (include "dsd-operator.fullname" .) | trunc 54 | trimSuffix "-" -}}
+{{- printf "%s/%s" .Release.Namespace .Release.Name | sha256sum | trunc 8 | printf "%s-%s" $name -}}
 {{- end -}}
 
 {{- define "dsd-operator.serviceAccountName" -}}

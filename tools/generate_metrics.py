@@ -88,20 +88,25 @@ goes on by the schedule that was in use.
 
 ## Questions and queries
 
-Where does each K earn most? Goodput, tokens per second that a decode step brings, by K and concurrency (times are known
-of priced steps only, so tokens per step and seconds per step are taken apart):
+Each is absent, and neither 0 nor NaN, where nothing was counted: that is what `> 0` is for.
+
+Where does each K earn most? Goodput, tokens per second that a decode step brings, by K and concurrency (all steps bring
+tokens and only the priced ones have a time, so the last factor is their share, which is known by K only):
 
 ```promql
-sum by (k, concurrency) (rate(dsd_emitted_tokens_total[5m])) / sum by (k, concurrency) (rate(dsd_steps_total[5m]))
-  / on (k) group_left sum by (k) (rate(dsd_step_duration_seconds_sum[5m]))
-  * on (k) group_left sum by (k) (rate(dsd_step_duration_seconds_count[5m]))
+sum by (k, concurrency) (rate(dsd_emitted_tokens_total{k!="other", concurrency!="other"}[5m]))
+  / (sum by (k, concurrency) (rate(dsd_step_seconds_total{k!="other", concurrency!="other"}[5m])) > 0)
+  * on (k) group_left () (
+    sum by (k) (rate(dsd_step_duration_seconds_count[5m])) / (sum by (k) (rate(dsd_steps_total[5m])) > 0)
+  )
 ```
 
 How long does a decode step take, in milliseconds, by K (mean, and the 95th percentile)?
 
 ```promql
-1000 * sum by (k) (rate(dsd_step_duration_seconds_sum[5m])) / sum by (k) (rate(dsd_step_duration_seconds_count[5m]))
-1000 * histogram_quantile(0.95, sum by (k, le) (rate(dsd_step_duration_seconds_bucket[5m])))
+1000 * sum by (k) (rate(dsd_step_duration_seconds_sum[5m]))
+  / (sum by (k) (rate(dsd_step_duration_seconds_count[5m])) > 0)
+1000 * histogram_quantile(0.95, sum by (k, le) (rate(dsd_step_duration_seconds_bucket[5m]))) > 0
 ```
 
 What share of the drafts is accepted, by K; at each position, with the right denominator?
@@ -112,34 +117,44 @@ sum by (position) (rate(dsd_accepted_tokens_per_pos_total[5m]))
   / (sum by (position) (rate(dsd_draft_tokens_per_pos_total[5m])) > 0)
 ```
 
-(`> 0` leaves a K out that drafts nothing, such as K=0: acceptance is absent there, and neither 0 nor NaN.)
+(A K that drafts nothing, such as K=0, has no acceptance.)
 
 What does K=0 cost beside an engine without a drafter (the K=0 tax)? Compare the milliseconds of K=0 above with those of
 an engine of the same model without `--speculative-config`, whose only clock is `vllm:inter_token_latency_seconds`:
 
 ```promql
-1000 * sum(rate(dsd_step_duration_seconds_sum{k="0"}[5m])) / sum(rate(dsd_step_duration_seconds_count{k="0"}[5m]))
-1000 * sum(rate(vllm:inter_token_latency_seconds_sum[5m])) / sum(rate(vllm:inter_token_latency_seconds_count[5m]))
+1000 * sum(rate(dsd_step_duration_seconds_sum{k="0"}[5m]))
+  / (sum(rate(dsd_step_duration_seconds_count{k="0"}[5m])) > 0)
+1000 * sum(rate(vllm:inter_token_latency_seconds_sum[5m]))
+  / (sum(rate(vllm:inter_token_latency_seconds_count[5m])) > 0)
 ```
 
-How much of the time is speculation off?
+How much of the time is speculation off? Of the priced time, that is: steps that compute prompts are left out, which
+verify no draft whatever the schedule says.
 
 ```promql
-sum(rate(dsd_steps_total{k="0"}[5m])) / sum(rate(dsd_steps_total[5m]))
+(sum(rate(dsd_step_seconds_total{k="0"}[5m])) or 0 * sum(rate(dsd_step_seconds_total[5m])))
+  / (sum(rate(dsd_step_seconds_total[5m])) > 0)
 ```
 
-Does K flap at a boundary (more than one step in ten)? Then use `smoothing`:
+Which engines let K flap at a boundary (more than one step in ten)? Then use `smoothing`:
 
 ```promql
-sum by (engine) (rate(dsd_num_speculative_tokens_changes_total[5m]))
-  / sum by (engine) (rate(dsd_steps_total[5m])) > 0.1
+sum by (pod, instance, engine) (rate(dsd_num_speculative_tokens_changes_total[5m]))
+  / (sum by (pod, instance, engine) (rate(dsd_steps_total[5m])) > 0) > 0.1
 ```
 
-Which engines cannot change their schedule, and which use another one than most?
+Which engines cannot change their schedule, and which use another one than most engines of their DSDDeployment? (Scraped
+without `dsd_namespace` and `dsd_name`: of their model.)
 
 ```promql
 dsd_plugin_info{mode="off"} == 1
-count by (hash) (dsd_schedule_revision_info)
+dsd_schedule_revision_info
+  and on (dsd_namespace, dsd_name, model_name, hash) (
+    count by (dsd_namespace, dsd_name, model_name, hash) (dsd_schedule_revision_info)
+    <= on (dsd_namespace, dsd_name, model_name) group_left ()
+    count by (dsd_namespace, dsd_name, model_name) (dsd_schedule_revision_info) / 2
+  )
 ```
 """
 

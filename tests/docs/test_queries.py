@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -9,7 +10,7 @@ import yaml
 
 from dsd_operator.metrics import Metrics
 from dsd_runtime.catalogue import FAMILIES
-from tests.docs.blocks import all_blocks
+from tests.docs.blocks import Block, all_blocks
 from tools.monitoring.programs import promtool
 
 _ENDINGS: Final = re.compile(r"_(bucket|sum|count)$")
@@ -17,9 +18,14 @@ _QUERY_BEGINS: Final = re.compile(r"\n(?=\S)")
 """A line that is not indented."""
 
 
-def _queries() -> list[str]:
-    texts = (block.text.strip() for block in all_blocks() if block.language == "promql")
+def queries_of(found: Iterable[Block]) -> list[str]:
+    """The queries in these blocks, in order."""
+    texts = (block.text.strip() for block in found if block.language == "promql")
     return [query for text in texts for query in _QUERY_BEGINS.split(text)]
+
+
+def _queries() -> list[str]:
+    return queries_of(all_blocks())
 
 
 def test_prometheus_parses_every_query(tmp_path: Path) -> None:
@@ -34,6 +40,6 @@ def test_prometheus_parses_every_query(tmp_path: Path) -> None:
 
 def test_every_series_is_there() -> None:
     ours = {family.sample for family in FAMILIES} | set(Metrics("1").registry._names_to_collectors)
-    named = set(re.findall(r"\bdsd_\w+", re.sub(r"\bby \([^)]*\)", "", " ".join(_queries()))))
+    named = set(re.findall(r"\bdsd_\w+", re.sub(r"\b(?:by|on) \([^)]*\)", "", " ".join(_queries()))))
     assert named
     assert {name for name in named if name not in ours and _ENDINGS.sub("", name) not in ours} == set()

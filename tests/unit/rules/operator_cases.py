@@ -6,6 +6,7 @@ from tests.unit.rules.case import Case, Kind
 from tests.unit.rules.series import (
     DEMO,
     GONE,
+    Series,
     Values,
     alternating,
     condition,
@@ -17,6 +18,10 @@ from tests.unit.rules.series import (
 
 _FIRES, _SILENT, _STEADY = Kind.FIRES, Kind.SILENT, Kind.STEADY
 _HOURS: Final = range(0, 360, 5)
+
+
+def _pods(state: str, values: Values, pod: str = "operator-1") -> Series:
+    return operator("dsd_operator_schedule_pods", values, pod, state=state, **DEMO)
 
 
 def _ready(values: Values, pod: str = "operator-1") -> tuple[str, str, str, Values, str]:
@@ -97,9 +102,27 @@ NOT_READY: Final = (
         quiet=range(0, 170, 5),
     ),
     Case(
-        "DSDDeploymentNotReady", _SILENT, "a roll-out of many pods, and pods held back by a scheduling gate",
+        "DSDDeploymentNotReady", _FIRES, "a change of a Deployment that is paused: no pod is replaced",
+        [
+            condition("Ready", "False", "RollingOut", later([1] * 50, 10)),
+            _pods("applied", [3] * 60), _pods("unknown", [0] * 60),
+        ],
+        firing=(40, 59), quiet=(10, 39), labels=DEMO, rule=2,
+    ),
+    Case(
+        "DSDDeploymentNotReady", _FIRES, "a roll-out that is paused in its middle",
+        [
+            condition("Ready", "False", "RollingOut", [1] * 170),
+            _pods("applied", [3] * 5 + [2] * 15 + [3] * 150), _pods("unknown", [0] * 5 + [1] * 15 + [0] * 150),
+        ],
+        firing=(145, 169), quiet=(60, 135), labels=DEMO, rule=2,
+    ),
+    Case(
+        "DSDDeploymentNotReady", _SILENT, "a roll-out of five pods, and pods held back by a scheduling gate",
         [
             condition("Ready", "False", "RollingOut", [1] * 360),
+            _pods("applied", [5] * 2 + ([4] * 70 + [5] * 1) * 5 + [5] * 3),
+            _pods("unknown", [0] * 2 + ([1] * 70 + [0] * 1) * 5 + [0] * 3),
             condition("Ready", "False", "SchedulingGated", [1] * 360, name="queued"),
         ],
         quiet=_HOURS,
@@ -134,6 +157,15 @@ NOT_READY: Final = (
             condition("Ready", "False", "CrashLoopBackOff", later([1] * 30, 32), "operator-2"),
         ],
         firing=(15, 61), quiet=(14,),
+    ),
+    Case(
+        "DSDDeploymentNotReady", _STEADY, "a roll-out stands still, and the operator is replaced",
+        [
+            condition("Ready", "False", "RollingOut", until([1] * 50, 50)),
+            condition("Ready", "False", "RollingOut", later([1] * 60, 52), "operator-2"),
+            _pods("applied", until([3] * 50, 50)), _pods("applied", later([3] * 60, 52), "operator-2"),
+        ],
+        firing=(30, 110), quiet=(29,),
     ),
 )  # fmt: skip
 
@@ -187,14 +219,35 @@ RESTARTS: Final = (
 _PASSES: Final = "dsd_operator_reconcile_total"
 _DEPTH: Final = "dsd_operator_queue_depth"
 _BUILD: Final = "dsd_operator_build_info"
+_RELEASE: Final = {"job": "dsd-operator", "namespace": "dsd-system"}
 _INSTANCE: Final = {"job": "dsd-operator", "instance": "operator-1:8080"}
 
 DOWN: Final = (
     Case(
         "DSDOperatorDown", _FIRES, "gone for ten minutes",
-        [operator(_BUILD, until([1] * 5, 5), version="1")], firing=(15, 30), quiet=(4, 14),
+        [operator(_BUILD, until([1] * 5, 5), version="1")], firing=(15, 30, 1430), quiet=(4, 14), labels=_RELEASE,
     ),
-    Case("DSDOperatorDown", _FIRES, "never there", [], firing=(10,), quiet=(0, 9)),
+    Case(
+        "DSDOperatorDown", _FIRES, "one of two is gone",
+        [
+            operator(_BUILD, until([1] * 5, 5), version="1"),
+            Series(_BUILD, {**_RELEASE, "namespace": "other", "pod": "x"}, [1] * 60),
+        ],
+        firing=(15, 59), quiet=(4, 14), labels=_RELEASE,
+    ),
+    Case("DSDOperatorDown", _FIRES, "never there", [], firing=(10, 60), quiet=(0, 9), rule=1),
+    Case(
+        "DSDOperatorDown", _FIRES, "gone for more than a day",
+        [operator(_BUILD, until([1] * 5, 5), version="1")], firing=(1450,), rule=1,
+    ),
+    Case(
+        "DSDOperatorDown", _SILENT, "one of two was removed for good: over after a day",
+        [
+            operator(_BUILD, until([1] * 5, 5), version="1"),
+            Series(_BUILD, {**_RELEASE, "namespace": "other", "pod": "x"}, [1] * 1500),
+        ],
+        quiet=range(1446, 1500, 5),
+    ),
     Case(
         "DSDOperatorDown", _SILENT, "replaced within five minutes",
         [

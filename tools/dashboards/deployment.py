@@ -24,7 +24,7 @@ from tools.dashboards.panels import (
 )  # fmt: skip
 
 _ENGINE: Final = ("pod", "instance", "engine")
-_POD: Final = "{{pod}} {{instance}}"
+_POD: Final = "{{pod}} {{instance}} engine {{engine}}"
 
 
 def _overview() -> list[Placed]:

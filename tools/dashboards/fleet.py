@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from grafana_foundation_sdk.models.dashboard import DynamicConfigValue
+
 from tools.dashboards.frame import Board, Row, Variable, scope
 from tools.dashboards.panels import (
     COUNT,
@@ -63,8 +65,9 @@ def _overview() -> list[Placed]:
               zero_or(_count(_NOT_READY), _count(_READY)), ((None, "green"), (1, "red")), width=3),
         value("Ready pods", "Pods that are ready, as a share of those that are wanted.", RATIO, ready,
               ((None, "red"), (0.5, ORANGE), (1, "green")), decimals=0, width=3),
-        value("Schedules in force", "Different schedules that engines use now; as many as there are DSDDeployments, or "
-              "fewer where some share one. More, for longer than a rollout takes: some pods are out of sync.", COUNT,
+        value("Schedules in force", "The schedules that each DSDDeployment's engines use now, added up: as many as "
+              "there are DSDDeployments that serve. More, for longer than a rollout takes: some pods are out of sync.",
+              COUNT,
               f"count({total(_SCHEDULES, *_WHO, 'hash', how='count')})", width=3),
         value("Pods out of sync", "Pods that can serve and do not use, or are not known to use, their schedule.", COUNT,
               _sum(_BEHIND, "state"), ((None, "green"), (1, ORANGE)), width=3),
@@ -83,7 +86,19 @@ _NAMES: Final = {
 }  # fmt: skip
 
 
-def _table() -> Placed:
+_LINK: Final = {
+    "title": "Open the deployment",
+    "url": "/d/dsd-deployment?${datasource:queryparam}&var-namespace=${__data.fields.Namespace}"
+    "&var-deployment=${__value.raw}&${__url_time_range}",
+}
+_COLOURS: Final = [{"type": "value", "options": {
+    "True": {"color": "green", "index": 0}, "False": {"color": "red", "index": 1},
+    "Unknown": {"color": ORANGE, "index": 2},
+}}]  # fmt: skip
+
+
+def _lines() -> list[Query]:
+    """One query for each column of numbers; the first brings the lines."""
     queries = [
         total(_READY, *_WHO, "status", "reason", how="max"),
         _each(_WANTED),
@@ -93,34 +108,33 @@ def _table() -> Placed:
         acceptance(*_WHO),
         rejected_per_token(*_WHO),
     ]
-    link = {
-        "title": "Open the deployment",
-        "url": "/d/dsd-deployment?${datasource:queryparam}&var-namespace=${__data.fields.Namespace}"
-        "&var-deployment=${__value.raw}&${__url_time_range}",
-    }
-    colours = [{"type": "value", "options": {
-        "True": {"color": "green", "index": 0}, "False": {"color": "red", "index": 1},
-        "Unknown": {"color": ORANGE, "index": 2},
-    }}]  # fmt: skip
+    return [Query(expr, instant=True) for expr in queries]
+
+
+def _columns() -> list[tuple[str, list[DynamicConfigValue]]]:
+    gauge = {"type": "gauge", "mode": "basic"}
+    return [
+        ("Name", column(links=[_LINK])),
+        ("Ready", column(mappings=_COLOURS, custom__cellOptions={"type": "color-text"}, custom__width=90)),
+        ("Goodput", column(unit=TOKENS_PER_SECOND, decimals=1)),
+        ("Acceptance", column(unit=RATIO, decimals=0, max=1, min=0, custom__cellOptions=gauge)),
+        ("Cost", column(decimals=2)),
+    ]
+
+
+def _table() -> Placed:
+    shown = {name: place for place, name in enumerate(_NAMES)}
+    hidden = {"Time": True, "Value #A": True}
     return rows(
         "DSDDeployments",
         "One line for each DSDDeployment: is it as its spec says, how many pods are there, what does it serve, and "
         "what does speculation cost. A click on a name opens its dashboard.",
-        COUNT, [Query(expr, instant=True) for expr in queries],
+        COUNT, _lines(),
         [
             transformation("merge"),
-            transformation("organize", excludeByName={"Time": True, "Value #A": True}, renameByName=_NAMES,
-                           indexByName={name: place for place, name in enumerate(_NAMES)}),
+            transformation("organize", excludeByName=hidden, renameByName=_NAMES, indexByName=shown),
         ],
-        [
-            ("Name", column(links=[link])),
-            ("Ready", column(mappings=colours, custom__cellOptions={"type": "color-text"}, custom__width=90)),
-            ("Goodput", column(unit=TOKENS_PER_SECOND, decimals=1)),
-            ("Acceptance", column(unit=RATIO, decimals=0, max=1, min=0,
-                                  custom__cellOptions={"type": "gauge", "mode": "basic"})),
-            ("Cost", column(decimals=2)),
-        ],
-        width=24, height=6,
+        _columns(), width=24, height=6,
     )  # fmt: skip
 
 

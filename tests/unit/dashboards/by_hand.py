@@ -1,4 +1,5 @@
 """An hour of series made by hand, whose every rate is known: two pods of one DSDDeployment, one of them replaced.
+(Of a second one, `twin`, there is only its schedule: the same.)
 
 All counters grow evenly, so a rate over any window is exactly the number written here. Per second and pod:
 
@@ -69,6 +70,9 @@ def _families() -> dict[str, list[Series]]:
         target = {**_ENGINE, "pod": f"llama-{pod}", "instance": "10.0.0.1:8000"}
         info = {"revision": revision, "hash": f"hash{revision}", "source": "http"}
         found.setdefault("dsd_schedule_revision_info", []).append(({**target, **info}, times, 0, 1))
+    twin = {**_ENGINE, "dsd_name": "twin", "pod": "twin-a", "instance": "10.0.0.4:8000"}
+    same = {"revision": "1", "hash": "hash2", "source": "file"}
+    found["dsd_schedule_revision_info"].append(({**twin, **same}, (START, END), 0, 1))
     for name, labels, rate, base in _of_the_operator():
         found.setdefault(name, []).append((labels, (START, END), rate, base))
     return found

@@ -144,7 +144,7 @@ class TestPanel:
         for target in panel["targets"]:
             by = re.search(r"^(?:histogram_quantile\([\d.]+, )?\(?(?:sum|max|count) by \(([^)]*)\)", target["expr"])
             if panel["type"] == "timeseries" and by:
-                labels = set(by[1].split(", ")) - {"le", "engine"}
+                labels = set(by[1].split(", ")) - {"le"}
                 assert labels == set(re.findall(r"{{(\w+)}}", target["legendFormat"])), target["expr"]
 
 

@@ -78,6 +78,7 @@ def value(server: Prometheus, board: str, title: str, **choice: str) -> float:
         ("dsd-fleet", "DSDDeployments", 2),
         ("dsd-fleet", "Not ready", 1),
         ("dsd-fleet", "Ready pods", 2 / 3),
+        ("dsd-fleet", "Schedules in force", 2),
         ("dsd-fleet", "Pods out of sync", 2),
         ("dsd-fleet", "Goodput", 2 * 38.4),
         ("dsd-fleet", "Cost of speculation", 15 / 38.4),
@@ -109,7 +110,7 @@ def test_stacked_time_series(server: Prometheus) -> None:
 
 def test_k_beside_concurrency_for_each_pod(server: Prometheus) -> None:
     found = latest(answers(server, "dsd-deployment", "K in use against concurrency", "timeseries"))
-    pods = ("llama-a 10.0.0.1:8000", "llama-c 10.0.0.3:8000")
+    pods = ("llama-a 10.0.0.1:8000 engine 0", "llama-c 10.0.0.3:8000 engine 0")
     assert found == near({f"{what} {pod}": n for pod in pods for what, n in (("K", 2.0), ("requests", 3.0))})
 
 

@@ -39,6 +39,13 @@ def heat_map() -> Placed:
         _numbers("k", "concurrency", "batch"),
         transformation("sortBy", fields={}, sort=[{"field": "batch"}]),
     ])  # fmt: skip
+    _draw(panel)
+    _name_the_axes(panel)
+    return Placed(panel, 14, 10)
+
+
+def _draw(panel: dashboard.Panel) -> None:
+    """Squares for the first query, and a line for the second."""
     panel.custom({"show": "points", "pointShape": "square", "pointSize": {"fixed": 30}, "fillOpacity": 90,
                   "scaleDistribution": {"type": "linear"}})  # fmt: skip
     panel.options({
@@ -50,6 +57,9 @@ def heat_map() -> Placed:
         "legend": {"showLegend": True, "displayMode": "list", "placement": "bottom", "calcs": []},
         "tooltip": {"mode": "single", "sort": "none"},
     })  # fmt: skip
+
+
+def _name_the_axes(panel: dashboard.Panel) -> None:
     panel.override_by_regexp("^(concurrency|batch)$", column(custom__scaleDistribution=_LOG, unit="none",
                                                              custom__axisLabel="requests in a step"))  # fmt: skip
     panel.override_by_name("k", column(unit="none", min=-0.5, custom__axisLabel="K"))
@@ -57,7 +67,6 @@ def heat_map() -> Placed:
     panel.override_by_name("Value #B", column(
         displayName="Scheduled K", unit="none", color={"mode": "fixed", "fixedColor": ORANGE}, custom__show="lines",
         custom__lineWidth=3))  # fmt: skip
-    return Placed(panel, 14, 10)
 
 
 def gain_matrix() -> Placed:

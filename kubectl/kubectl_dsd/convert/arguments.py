@@ -21,8 +21,9 @@ from dsd_runtime.options import (
 from dsd_runtime.vllm_arguments import SPEC_FLAGS, SPECULATIVE
 from dsd_runtime.vllm_options import OPTIONS
 from kubectl_dsd.convert import old_flags, parallel
+from kubectl_dsd.convert.redactor import holds_secret
 from kubectl_dsd.convert.report import Report
-from kubectl_dsd.convert.secret_words import SECRET_OPTIONS, holds_secret
+from kubectl_dsd.convert.secret_names import SECRET_OPTIONS, is_secret_name
 from kubectl_dsd.convert.typed import TYPED, TypedError
 from kubectl_dsd.convert.variables import explain, unknowns
 
@@ -155,7 +156,7 @@ class Sorter:
             self.report.problem(name, "one pod is one engine: of the executor backends only mp and uni stay in a pod")
         elif message := owned.OWNED_OPTIONS.get(canonical):
             self.report.lose(name, message)
-        elif any(map(holds_secret, values)):
+        elif is_secret_name(name) or any(map(holds_secret, values)):
             self.report.lose(name, _HOLDS_SECRET)
         else:
             return False

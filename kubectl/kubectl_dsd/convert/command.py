@@ -17,9 +17,9 @@ from kubectl_dsd.convert import inputs
 from kubectl_dsd.convert.forms import compose, docker, files, lines, manifests, values
 from kubectl_dsd.convert.inputs import Form, Input
 from kubectl_dsd.convert.launch import Launch
+from kubectl_dsd.convert.redactor import Redactor, secrets_in
 from kubectl_dsd.convert.report import Report, command_of
 from kubectl_dsd.convert.resource import Choices, resource_of
-from kubectl_dsd.convert.secret_words import Redactor
 from kubectl_dsd.convert.speculative import Wishes
 from kubectl_dsd.convert.variables import Variables
 
@@ -94,7 +94,8 @@ def convert(
     asked = Asked(form, _assignments(assignments), select, model, config_file, choices)
     report, redactor = Report(), Redactor()
     try:
-        source = _source(words, file, form)
+        redactor.learn(*secrets_in(asked.variables.items()))
+        source = _source(words, file, form, redactor)
         resource = convert_input(source, asked, report, redactor)
     except ConvertError as error:
         report.take(error)
@@ -112,7 +113,7 @@ def convert_input(source: Input, asked: Asked, report: Report, redactor: Redacto
     if launch is None:
         return None
     if asked.config_file is not None:
-        data = inputs.load(_read(asked.config_file))
+        data = _learned(inputs.load(_read(asked.config_file)), redactor)
         launch.arguments = files.insert(launch.arguments, data[0] if data else None, report)
     if asked.model is not None and source.form != "json":
         launch.arguments = ["--model", asked.model, *launch.arguments]
@@ -149,10 +150,28 @@ def _assignments(pairs: Sequence[str]) -> dict[str, str]:
     return {name: value for name, _, value in (pair.partition("=") for pair in pairs)}
 
 
-def _source(words: tuple[str, ...], file: str | None, form: Form | None) -> Input:
+def _source(words: tuple[str, ...], file: str | None, form: Form | None, redactor: Redactor) -> Input:
+    """The input, its secrets learned before anybody says a word about it."""
     if bool(words) == (file is not None):
         raise InputError("give the input either after --, as a command line, or with -f FILE (- for stdin)")
-    return inputs.read_words(list(words), form) if file is None else inputs.read_text(_read(file), form)
+    _learned(list(words), redactor)
+    text = words[0] if len(words) == 1 else "" if file is None else _read(file)
+    try:
+        source = inputs.read_words(list(words), form) if file is None else inputs.read_text(text, form)
+    except ConvertError:
+        redactor.learn_text(text)
+        raise
+    if source.data:
+        _learned(source.data, redactor)
+    else:
+        redactor.learn_text(source.text)
+    return source
+
+
+def _learned(data: list[Any], redactor: Redactor) -> list[Any]:
+    """`data` as it is, after the redactor has seen what in it is a secret."""
+    redactor.data(data, lambda _: None)
+    return data
 
 
 def _read(name: str) -> str:
@@ -206,7 +225,7 @@ def _finish(
 
 
 def _objects(found: Sequence[Problem], redactor: Redactor) -> list[dict[str, str]]:
-    return [{"field": p.field, "message": redactor.text(p.message)} for p in dict.fromkeys(found)]
+    return [{"field": redactor.text(p.field), "message": redactor.text(p.message)} for p in dict.fromkeys(found)]
 
 
 def _line(found: Problem) -> str:

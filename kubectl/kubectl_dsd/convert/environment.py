@@ -7,8 +7,9 @@ from typing import Any, Final
 from dsd_runtime.owned import OWNED_ENV, OWNED_ENV_PREFIX
 from dsd_runtime.vllm_options import ENVIRONMENT, VLLM_VERSION
 from kubectl_dsd.convert.launch import Variable
+from kubectl_dsd.convert.redactor import holds_secret
 from kubectl_dsd.convert.report import NeededSecret, Report
-from kubectl_dsd.convert.secret_words import TOKEN_VARIABLES, holds_secret, is_secret_name
+from kubectl_dsd.convert.secret_names import TOKEN_VARIABLES, is_secret_name
 from kubectl_dsd.convert.variables import explain, unknowns
 
 API_KEY: Final = "VLLM_API_KEY"

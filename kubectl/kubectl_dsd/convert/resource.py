@@ -12,8 +12,8 @@ from kubectl_dsd.convert.arguments import Sorted, Sorter
 from kubectl_dsd.convert.environment import API_KEY, EnvironmentSorter
 from kubectl_dsd.convert.launch import Launch, Variable
 from kubectl_dsd.convert.model import model_name, resource_name
+from kubectl_dsd.convert.redactor import Redactor, secrets_in
 from kubectl_dsd.convert.report import NO_SPECULATION, Report
-from kubectl_dsd.convert.secret_words import Redactor, secrets_in
 from kubectl_dsd.convert.speculative import Wishes
 from kubectl_dsd.convert.variables import explain, shown, unknowns
 
@@ -106,7 +106,7 @@ def _spec(launch: Launch, arguments: Sorted, model: str, name: str, choices: Cho
     found = environment.sort(launch.env if launch.form in _PODS else list(map(_literal, launch.env)))
     if "--hf-token" in arguments.secrets:
         _token(arguments.secrets["--hf-token"], launch, environment, report)
-    env = [*found.env, *_api_key(arguments, launch, environment, report)]
+    env = _with_api_key(found.env, arguments, launch, environment, report)
     values = {**launch.engine, **_under("engine", arguments.fields)}
     values |= {"modelRunner": found.runner} if found.runner else {}
     values |= {"extraArgs": arguments.extra} if arguments.extra else {}
@@ -156,23 +156,37 @@ def _token(values: list[str], launch: Launch, environment: EnvironmentSorter, re
     environment.token(_source_of(values, launch))
 
 
-def _api_key(arguments: Sorted, launch: Launch, environment: EnvironmentSorter, report: Report) -> list[Json]:
-    """`--api-key` as the variable that vLLM reads instead."""
+def _with_api_key(
+    env: list[Json], arguments: Sorted, launch: Launch, environment: EnvironmentSorter, report: Report
+) -> list[Json]:
+    """`env` with `--api-key` as the variable that vLLM reads where that option is not given.
+
+    Given both, vLLM takes the option and does not look at the variable (`register_api_server_middleware` in
+    vllm/entrypoints/serve/middleware/register.py), so the option's key takes the variable's place.
+    """
     values = arguments.secrets.get("--api-key")
     if not values:
-        return []
+        return env
     if len(values) > 1:
         report.lose("--api-key", f"{len(values)} keys are given, and {API_KEY} holds one; clients need that one")
-    if any(variable.name == API_KEY for variable in launch.env):
-        return []
-    if source := _source_of(values, launch):
-        return [{"name": API_KEY, "valueFrom": source}]
-    return [environment.secret(API_KEY)]
+    given = next((variable for variable in reversed(launch.env) if variable.name == API_KEY), None)
+    if given is not None and (values[0] == given.value or API_KEY in _names(values)):
+        return env
+    if given is not None:
+        report.note("--api-key", f"vLLM takes it and ignores {API_KEY}, given too; the key of the option is kept")
+    source = _source_of(values, launch)
+    key = {"name": API_KEY, "valueFrom": source} if source else environment.secret(API_KEY)
+    return [*(item for item in env if item["name"] != API_KEY), key]
+
+
+def _names(values: list[str]) -> list[str]:
+    """The variables that the first value refers to."""
+    return [what.strip("${}") for value in values[:1] for what in unknowns(value)]
 
 
 def _source_of(values: list[str], launch: Launch) -> Json | None:
     """The Secret behind a value that is nothing but a reference to a variable of the container."""
-    names = [what.strip("${}") for value in values[:1] for what in unknowns(value)]
+    names = _names(values)
     return next((v.source for v in launch.env if v.name in names and v.source), None)
 
 
@@ -188,7 +202,8 @@ def _resources(launch: Launch, visible: int | None, engine: Json, report: Report
             "resources", f"{size} GPU{'s' if size > 1 else ''} ({GPU}), after the tensor parallel size; check it"
         )
         devices = size
-    return {"resources": {"limits": {**limits, GPU: devices}}}
+    requests = launch.resources.get("requests")
+    return {"resources": ({"requests": requests} if requests else {}) | {"limits": {**limits, GPU: devices}}}
 
 
 def _under(parent: str, fields: Json) -> Json:

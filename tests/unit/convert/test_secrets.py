@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubectl_dsd.convert.secret_words import Redactor, holds_secret, is_secret_name
+from kubectl_dsd.convert.redactor import Redactor, holds_secret
+from kubectl_dsd.convert.secret_names import is_secret_name
 from tests.unit.convert.converted import NGRAM, run
 
 SECRET = "Zx9Zx9Zx9Qw7Qw7Qw7"  # no beginning of its own: only its place tells that it is one

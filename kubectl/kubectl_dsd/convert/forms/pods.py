@@ -10,8 +10,9 @@ from kubectl_dsd.convert.forms import programs
 from kubectl_dsd.convert.forms.items import split_items
 from kubectl_dsd.convert.forms.loose import mapping, mappings, words
 from kubectl_dsd.convert.launch import Launch, Variable
+from kubectl_dsd.convert.redactor import holds_secret
 from kubectl_dsd.convert.report import NeededSecret, Report
-from kubectl_dsd.convert.secret_words import holds_secret, is_secret_name
+from kubectl_dsd.convert.secret_names import is_secret_name
 from kubectl_dsd.convert.variables import Variables, unknown
 
 Json = dict[str, Any]
@@ -184,7 +185,7 @@ class PodReader:
 
     def _safe(self, item: Mapping[str, Any]) -> Json:
         name, value = str(item.get("name")), item.get("value")
-        if not isinstance(value, str) or not value or not (is_secret_name(name) or holds_secret(value)):
+        if value in (None, "") or not (is_secret_name(name) or holds_secret(str(value))):
             return dict(item)
         needed = NeededSecret(f"{self.launch.name or 'engine'}-env", name, name)
         self.report.need(needed)

@@ -7,11 +7,12 @@ What the fields mean is taken from its controller (`deploymentForVLLMRuntime`) a
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kubectl_dsd.convert.forms import unread
 from kubectl_dsd.convert.forms.loose import mapping, mappings, name, scalar, words
 from kubectl_dsd.convert.forms.pods import PodReader
 from kubectl_dsd.convert.launch import Launch
+from kubectl_dsd.convert.redactor import PLACEHOLDER
 from kubectl_dsd.convert.report import Report
-from kubectl_dsd.convert.secret_words import PLACEHOLDER
 from kubectl_dsd.convert.variables import Variables
 
 Json = Mapping[str, Any]
@@ -37,7 +38,7 @@ def read_runtime(body: Json, variables: Variables, _: str | None) -> Launch | No
     launch.replicas = _count(deployment.get("replicas"))
     arguments = [str(model.get("modelURL", "")), *_switches(model), *_caching(config, chunked=True)]
     arguments += [*_options({**model, **config}), *words(config.get("extraArgs"))]
-    env = [{"name": e.get("name"), "value": scalar(e.get("value"))} for e in mappings(config.get("env"))]
+    env = [e if e.get("valueFrom") else {**e, "value": scalar(e.get("value"))} for e in mappings(config.get("env"))]
     container = {
         "name": "vllm", "image": _image(mapping(deployment.get("image"))), "args": [a for a in arguments if a],
         "env": [*env, *_token(mapping(model.get("hfTokenSecret")), "hfTokenSecretName", "hfTokenKeyName")],
@@ -83,10 +84,34 @@ def read_values(model: Json, serving: Json, variables: Variables) -> Launch | No
         report.lose("lmcacheConfig", _LMCACHE)
     if model.get("raySpec"):
         report.problem("raySpec", "one pod is one engine: Ray is not supported; use spec.replicas")
-    for key in ("pvcStorage", "initContainer", "nodeSelectorTerms", "extraVolumes", "extraVolumeMounts"):
-        if model.get(key):
-            report.lose(key, "is not carried over; put what it does into spec.podTemplate")
+    unread.tell(model, _MODEL_OF_CHART, "modelSpec", report)
+    unread.tell(config, (*_CONFIG, *_OPTIONS), "vllmConfig", report)
+    unread.tell(serving, _SERVING_OF_CHART, "servingEngineSpec", report)
     return PodReader(launch, variables).read({"spec": pod}, None)
+
+
+_SWITCHES: Final = ("enableLoRA", "enableTool", "toolCallParser")
+_CONFIG: Final = ("enablePrefixCaching", "enableChunkedPrefill", "extraArgs", "v0", "v1", "port", "env")
+"""`v0` and `v1` name vLLM's engine, of which there is one now; the operator decides the port."""
+
+_MODEL_OF_CHART: Final = (
+    *("name", "repository", "tag", "modelURL", "replicaCount", "vllmConfig", "resources", "env", "envFromSecret"),
+    *("requestCPU", "requestMemory", "requestGPU", "requestGPUType", "limitCPU", "limitMemory", "hf_token"),
+    *("priorityClassName", "serviceAccountName", "chatTemplate", "lmcacheConfig", "raySpec", *_SWITCHES),
+)
+_SERVING_OF_CHART: Final = (
+    *("modelSpec", "vllmApiKey", "tolerations", "runtimeClassName", "enableEngine", "containerPort", "servicePort"),
+    *("startupProbe", "livenessProbe", "readinessProbe", "labels"),
+)
+"""Ports, probes and the labels by which the chart finds its pods are the operator's own."""
+
+_SPEC_OF_RUNTIME: Final = (
+    *("model", "vllmConfig", "deploymentConfig", "storageConfig", "lmCacheConfig", "autoscalingConfig"),
+)
+_DEPLOYMENT_OF_RUNTIME: Final = (
+    *("replicas", "resources", "image", "toleration", "runtimeClass", "nodeSelectorTerms", "sidecarConfig"),
+)
+_CLAIM: Final = ("enabled", "mountPath", "volumeName", "size", "accessMode", "storageClassName", "pvcName")
 
 
 def _count(value: Any) -> int | None:
@@ -161,6 +186,15 @@ def _storage(storage: Json, claim: str, container: dict[str, Any], pod: dict[str
 
 
 def _lost_of_runtime(spec: Json, model: Json, deployment: Json, report: Report) -> None:
+    unread.tell(spec, _SPEC_OF_RUNTIME, "spec", report)
+    unread.tell(model, ("modelURL", "hfTokenSecret", "chatTemplate", *_SWITCHES, *_OPTIONS), "model", report)
+    unread.tell(mapping(spec.get("vllmConfig")), (*_CONFIG, *_OPTIONS), "vllmConfig", report)
+    unread.tell(deployment, _DEPLOYMENT_OF_RUNTIME, "deploymentConfig", report)
+    image, amounts = mapping(deployment.get("image")), mapping(deployment.get("resources"))
+    unread.tell(image, ("registry", "name", "pullPolicy", "pullSecretName"), "deploymentConfig.image", report)
+    unread.tell(amounts, ("cpu", "memory", "gpu", "gpuType"), "deploymentConfig.resources", report)
+    if mapping(spec.get("storageConfig")).get("enabled"):
+        unread.tell(mapping(spec.get("storageConfig")), _CLAIM, "storageConfig", report)
     if mapping(spec.get("storageConfig")).get("enabled"):
         report.note(
             "storageConfig",

@@ -1,18 +1,20 @@
 """A service of a compose file."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kubectl_dsd.convert.forms import programs, storage
+from kubectl_dsd.convert.forms import compose_deploy, programs, storage
 from kubectl_dsd.convert.forms.docker import quantity
 from kubectl_dsd.convert.forms.items import split_items
-from kubectl_dsd.convert.forms.loose import items, mapping, mappings, scalar
+from kubectl_dsd.convert.forms.loose import items, mapping, scalar
 from kubectl_dsd.convert.inputs import Input
 from kubectl_dsd.convert.launch import Launch, Variable
 from kubectl_dsd.convert.report import Report
 from kubectl_dsd.convert.shell import words_of
 from kubectl_dsd.convert.variables import REFERENCE, Variables
 
+_SHORT: Final = re.compile(r"(?<![\w-])-sc\b")
 _DOLLAR: Final = "\x01"
 _SILENT: Final = (
     *("image", "command", "entrypoint", "environment", "ports", "expose", "restart", "container_name", "hostname"),
@@ -77,14 +79,12 @@ def _filled(value: Any, variables: Variables) -> Any:
 
 def _is_engine(service: Mapping[str, Any]) -> bool:
     text = f"{service.get('image', '')} {service.get('command', '')} {service.get('entrypoint', '')}"
-    return "vllm" in text.lower() or "--speculative" in text or "--spec-" in text
+    return "vllm" in text.lower() or "--speculative" in text or "--spec-" in text or bool(_SHORT.search(text))
 
 
 def _launch(name: str, service: Mapping[str, Any], variables: Variables) -> Launch | None:
     report = variables.report
-    launch = Launch(
-        "compose", [], name=str(service.get("container_name") or name), image=scalar(service.get("image")) or None
-    )
+    launch = Launch("compose", [], name=str(service.get("container_name") or name), image=_image(service))
     launch.env = [Variable(key, value) for key, value in _environment(service.get("environment"))]
     launch.env = [v if v.value is not None else Variable(v.name, variables.get(v.name)) for v in launch.env]
     variables.known |= {v.name: v.value for v in launch.env if v.value is not None}
@@ -96,6 +96,16 @@ def _launch(name: str, service: Mapping[str, Any], variables: Variables) -> Laun
     launch.env += [Variable(key, value) for key, value in (found.variables if found else {}).items()]
     _surroundings(service, launch, report)
     return launch
+
+
+def _image(service: Mapping[str, Any]) -> str | None:
+    """The image; one that is built here is nobody else's, whatever its name says."""
+    image = scalar(service.get("image")) or None
+    build = service.get("build")
+    if not build:
+        return image
+    context = scalar(build.get("context") or ".") if isinstance(build, Mapping) else scalar(build)
+    return f"build {context}" + (f" ({image})" if image else "")
 
 
 def _environment(value: Any) -> list[tuple[str, str | None]]:
@@ -121,9 +131,9 @@ def _surroundings(service: Mapping[str, Any], launch: Launch, report: Report) ->
             launch.resources.setdefault("limits", {})[resource] = (
                 quantity(str(value)) if key == "mem_limit" else str(value)
             )
-    launch.devices = _devices(service)
-    if isinstance(replicas := mapping(service.get("deploy")).get("replicas"), int):
-        launch.replicas = replicas
+    if service.get("scale") is not None and isinstance(service["scale"], int):
+        launch.replicas = service["scale"]
+    compose_deploy.read(service, launch, report)
     for mount in items(service.get("volumes")):
         source, target = _mount(mount)
         storage.host_mount(source, target, report)
@@ -139,16 +149,3 @@ def _mount(mount: Any) -> tuple[str, str]:
         return str(mount.get("source", "")), str(mount.get("target", ""))
     source, _, rest = str(mount).partition(":")
     return source, rest.partition(":")[0] or source
-
-
-def _devices(service: Mapping[str, Any]) -> int | None:
-    """GPUs of `deploy.resources.reservations.devices`, or of the short form `gpus`."""
-    if service.get("gpus") == "all" or service.get("runtime") == "nvidia":
-        return -1
-    reserved = mapping(mapping(mapping(service.get("deploy")).get("resources")).get("reservations"))
-    for device in [*mappings(reserved.get("devices")), *mappings(service.get("gpus"))]:
-        if ids := device.get("device_ids"):
-            return len(items(ids))
-        count = device.get("count", "all")
-        return int(count) if str(count).isdigit() else -1
-    return None

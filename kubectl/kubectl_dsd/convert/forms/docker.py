@@ -57,7 +57,7 @@ _NOTED: Final = {
 def read(source: Input, variables: Variables) -> Launch | None:
     """The engine; None where there is a problem, which was told."""
     words = source.words if source.words is not None else _command(source.text, variables)
-    if words is None:
+    if words is None or not {"run", "create"} & set(words):
         variables.report.problem("", "no docker run command is in this")
         return None
     return DockerLine(variables).read(words)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kubectl_dsd.convert.forms import unread
 from kubectl_dsd.convert.forms.loose import mapping, mappings, name
 from kubectl_dsd.convert.forms.pods import PodReader
 from kubectl_dsd.convert.launch import Launch
@@ -67,7 +68,13 @@ def _parallel(parallelism: Json, report: Report) -> list[str]:
     return ["--tensor-parallel-size", str(size)] if size else []
 
 
+_READ: Final = ("model", "replicas", "parallelism", "template", "worker", "prefill", "baseRefs", "router")
+
+
 def _judge(spec: Json, model: Json, report: Report) -> None:
+    unread.tell(spec, _READ, "spec", report)
+    unread.tell(model, ("uri", "name", "lora"), "spec.model", report)
+    unread.tell(mapping(spec.get("parallelism")), (*_ONE, "tensor", "dataRPCPort"), "spec.parallelism", report)
     for key in ("worker", "prefill"):
         if spec.get(key):
             report.problem(f"spec.{key}", _SEVERAL)

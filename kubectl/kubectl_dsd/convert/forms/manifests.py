@@ -25,7 +25,12 @@ def _workload(body: Json, variables: Variables, select: str | None) -> Launch | 
     launch = Launch("kubernetes", [], name=name(metadata.get("name")), namespace=name(metadata.get("namespace")))
     if isinstance(spec.get("replicas"), int) and body.get("kind") != "Pod":
         launch.replicas = spec["replicas"]
+    if body.get("kind") == "DaemonSet":
+        variables.report.note(
+            "replicas", "a DaemonSet runs one engine on every node that it matches; here it is 1, set spec.replicas"
+        )
     _rollout(spec, launch, variables)
+    _unread(spec, body, variables)
     if body.get("kind") == "StatefulSet" and spec.get("volumeClaimTemplates"):
         variables.report.lose(
             "spec.volumeClaimTemplates", "pods have no claims of their own; make one claim and mount it by podTemplate"
@@ -43,6 +48,32 @@ def _rollout(spec: Json, launch: Launch, variables: Variables) -> None:
         launch.spec["rollout"] = numbers
     elif numbers:
         variables.report.note("strategy", "a percentage; left out, one pod at a time is replaced (spec.rollout)")
+
+
+_ROLLS: Final = "left out: the operator replaces pods by its own rules (spec.rollout)"
+_READ: Final = (
+    *("replicas", "template", "selector", "strategy", "updateStrategy", "volumeClaimTemplates", "serviceName"),
+    *("revisionHistoryLimit", "progressDeadlineSeconds", "minReadySeconds"),
+)
+
+
+def _unread(spec: Json, body: Json, variables: Variables) -> None:
+    """Fields of the workload, not of its pods, that have no counterpart."""
+    if body.get("kind") == "Pod":
+        return
+    note = variables.report.note
+    for key in ("strategy", "updateStrategy"):
+        if (kind := mapping(spec.get(key)).get("type")) not in (None, "RollingUpdate"):
+            note(
+                f"{key}.type",
+                f"{kind} is left out: the operator starts new pods before it ends old ones; where there are no spare "
+                "GPUs for that, set spec.rollout.maxSurge 0 and maxUnavailable 1",
+            )
+    if spec.get("minReadySeconds"):
+        note("minReadySeconds", _ROLLS)
+    for key, value in spec.items():
+        if key not in _READ and value not in (None, {}, [], False):
+            note(f"spec.{key}", f"left out: it means something for a {body.get('kind')} only")
 
 
 def _note_name(body: Json, launch: Launch, variables: Variables) -> None:

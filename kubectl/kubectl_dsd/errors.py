@@ -8,6 +8,9 @@ from typing import IO, Any, Final
 
 import click
 
+_SERVER_ERRORS: Final = 500
+_TOO_MANY: Final = 429
+
 EXIT_CODES: Final = """\
 \b
 Exit codes:
@@ -41,3 +44,8 @@ class ApiFailure(Failure):
         super().__init__(message, hint)
         self.status = status
         self.body = body or {}
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether it may be over the next time. A change that failed so may have been made, or may be made yet."""
+        return self.status in (0, _TOO_MANY) or self.status >= _SERVER_ERRORS

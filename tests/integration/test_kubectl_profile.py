@@ -5,16 +5,16 @@ import os
 import shlex
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from dsd_runtime.schedule import from_triples
-from kubectl_dsd.cluster import Cluster
+from kubectl_dsd.cluster import Cluster, Json
 from kubectl_dsd.errors import ApiFailure, Failure
-from kubectl_dsd.kubeconfig import Target
+from kubectl_dsd.kubeconfig import Login, Target
 from kubectl_dsd.profile.measurement import Outcome, restoring
 from kubectl_dsd.profile.ownership import schedule_owners
 from kubectl_dsd.profile.schedules import ChangedMeanwhile, Restored, Schedules
@@ -152,6 +152,120 @@ def owners(world: World) -> set[tuple[str, str]]:
     """(manager, operation) of those that own the schedule."""
     shown = world.kubectl("get", "dsd", NAME, "--show-managed-fields", "-o", "json")
     return {(entry["manager"], entry["operation"]) for entry in schedule_owners(json.loads(shown))}
+
+
+class Late(Cluster):
+    """Gives up on the changes of the schedule, which are still on their way: `arrive` is when the API server gets them.
+
+    The network cannot be slowed down here for one request; what the API server does with a late one is its own doing.
+    """
+
+    def __init__(self, login: Login) -> None:
+        super().__init__(login)
+        self.on_their_way: list[Json] = []
+        self.late = True
+
+    def patch(self, kind: str, namespace: str, name: str, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        """Not heard of in time."""
+        if self.late and "spec" in body:
+            self.on_their_way.append(dict(body))
+            raise ApiFailure(0, "the API server does not answer in time")
+        return super().patch(kind, namespace, name, body, dry_run=dry_run)
+
+    def arrive(self) -> list[int]:
+        """What the API server answers to each, 200 for a success."""
+        found = []
+        while self.on_their_way:
+            try:
+                super().patch("DSDDeployment", self.namespace, NAME, self.on_their_way.pop(0))
+                found.append(200)
+            except ApiFailure as failure:
+                found.append(failure.status)
+        return found
+
+
+@pytest.fixture
+def late(client: Cluster) -> Late:
+    """Such a client."""
+    return Late(client.login)
+
+
+def given_up(late: Late) -> Schedules:
+    """A profile whose change of the schedule nobody answered."""
+    schedules = Schedules(late, late.deployment(NAME))
+    with pytest.raises(ApiFailure, match="in time"):
+        schedules.use(from_triples(WHOLE))
+    late.late = False
+    return schedules
+
+
+def test_a_change_that_arrives_after_the_end_is_refused(running: World, late: Late) -> None:
+    before = owners(running)
+    schedules = given_up(late)
+
+    restored = schedules.restore()
+
+    assert (restored.done, restored.text) == (True, "the schedule is as it was before")
+    assert late.arrive() == [409]
+    assert in_spec(running) == ranges(FIRST)
+    assert owners(running) == before
+    assert not any("profile" in key for key in running.resource()["metadata"].get("annotations", {}))
+
+
+def test_a_change_that_arrives_while_it_is_put_back_is_undone(
+    running: World, late: Late, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look that finds the old schedule and the write that would shut the late change out."""
+    schedules = given_up(late)
+    get, answers = late.get, list[int]()
+
+    def read(*arguments: str) -> Json | None:
+        found = get(*arguments)
+        answers.extend(late.arrive())
+        return found
+
+    monkeypatch.setattr(late, "get", read)
+    assert schedules.restore().done
+    assert answers == [200]
+    assert in_spec(running) == ranges(FIRST)
+
+
+def test_owners_come_back_after_a_failure_on_the_way(
+    running: World, client: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = owners(running)
+    schedules = Schedules(client, client.deployment(NAME))
+    schedules.use(from_triples(WHOLE))
+    patch, refused = client.patch, iter([True, False])
+
+    def shaky(kind: str, namespace: str, name: str, body: Mapping[str, Any]) -> Json:
+        if "managedFields" in body["metadata"] and next(refused):
+            raise ApiFailure(0, "the API server does not answer in time")
+        return patch(kind, namespace, name, body)
+
+    monkeypatch.setattr(client, "patch", shaky)
+    assert schedules.restore().done
+    assert next(refused, "asked twice") == "asked twice"
+    assert owners(running) == before
+
+
+def test_owners_that_do_not_come_back_are_told(
+    running: World, client: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schedules = Schedules(client, client.deployment(NAME))
+    schedules.use(from_triples(WHOLE))
+    patch = client.patch
+
+    def away(kind: str, namespace: str, name: str, body: Mapping[str, Any]) -> Json:
+        if "managedFields" in body["metadata"]:
+            raise ApiFailure(0, "the API server does not answer in time")
+        return patch(kind, namespace, name, body)
+
+    monkeypatch.setattr(client, "patch", away)
+    restored = schedules.restore(seconds=0.0)
+    assert restored.done
+    assert "the field manager kubectl-dsd stays an owner" in restored.text
+    assert in_spec(running) == ranges(FIRST)
 
 
 def fail() -> None:

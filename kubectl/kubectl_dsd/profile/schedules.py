@@ -2,6 +2,9 @@
 
 A change is sent with the version of the object that was read before it (`metadata.resourceVersion`), and each look at
 the object is compared with what we made of it: whoever else changes it meanwhile wins, and the profile stops.
+
+A change that nobody confirmed (Ctrl-C, or no answer in time) may still be carried out later. A write of ours after it
+gives the object a newer version, and the API server then refuses the late one with a conflict.
 """
 
 import json
@@ -10,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dsd_operator.api.constants import GROUP
 from dsd_runtime.schedule import Ranges
 from kubectl_dsd import kinds
 from kubectl_dsd.cluster import FIELD_MANAGER, Cluster, Json
@@ -26,6 +30,8 @@ RESTORE_SECONDS: Final = 60.0
 _POLL: Final = 0.1
 _CONFLICT: Final = 409
 _TRIES: Final = 20
+_MARK: Final = f"{GROUP}/profile-ended"
+"""An annotation that is written and taken away again, where a write is needed that changes nothing else."""
 
 
 class ChangedMeanwhile(Failure):
@@ -71,6 +77,8 @@ class Schedules:
         self._generation = int(resource["metadata"].get("generation", 0))
         self._expected = self.original
         self._ours: list[list[Json]] = []
+        self._unconfirmed = False
+        self._back = False
 
     def undo_command(self) -> str:
         """What restores the schedule by hand, with kubectl alone."""
@@ -107,17 +115,20 @@ class Schedules:
                 return Restored(True, gone.message)
             except Failure as failure:
                 if time.monotonic() > deadline:
-                    return Restored(False, f"{failure.message}. Restore the schedule with\n  {self.undo_command()}")
-                self._say(f"the schedule is not restored yet ({failure.message}); trying again")
+                    return self._given_up(failure)
+                missing = "its owners are" if self._back else "the schedule is"
+                self._say(f"{missing} not restored yet ({failure.message}); trying again")
                 time.sleep(1.0)
+
+    def _given_up(self, failure: Failure) -> Restored:
+        if self._back:
+            return Restored(True, f"the schedule is as it was before; {self._stays_owner(failure)}")
+        return Restored(False, f"{failure.message}. Restore the schedule with\n  {self.undo_command()}")
 
     def _put_back(self) -> Restored:
         resource = self._read()
         present = resource["spec"]["schedule"]
-        if present == self.original:
-            self._ours = []
-            return Restored(True, "the schedule is as it was before")
-        if present not in self._ours:
+        if present != self.original and present not in self._ours:
             self._ours = []
             who = last_change_by(resource)
             return Restored(
@@ -125,10 +136,28 @@ class Schedules:
                 f"{who} has changed the schedule meanwhile, which stays. The one before the profile comes back with\n"
                 f"  {self.undo_command()}",
             )
-        changed = self._patch(resource, self.original)
+        if present != self.original:
+            resource = self._patch(resource, self.original)
+        elif self._unconfirmed:
+            resource = self._outdate(resource)
+        self._back, self._unconfirmed = True, False
+        self._give_back(resource)
         self._ours = []
-        self._give_back(changed)
         return Restored(True, "the schedule is as it was before")
+
+    def _outdate(self, resource: Json) -> Json:
+        """Give the object a newer version than the one that a change still on its way was made for."""
+        changed = self._mark(resource, str(int(time.time())))
+        try:
+            return self._mark(changed, None)
+        except ApiFailure as failure:
+            if failure.status != _CONFLICT:
+                self._say(f"the annotation {_MARK} stays, which means nothing: {failure.message}")
+            return self._read()
+
+    def _mark(self, resource: Json, value: str | None) -> Json:
+        meta = {"resourceVersion": resource["metadata"]["resourceVersion"], "annotations": {_MARK: value}}
+        return self._cluster.patch(kinds.DEPLOYMENT, self.namespace, self.name, {"metadata": meta})
 
     def _give_back(self, changed: Json) -> None:
         """Let the owners of the schedule be those from before; a conflict on the way may be, and is tried again."""
@@ -141,10 +170,16 @@ class Schedules:
                 self._cluster.patch(kinds.DEPLOYMENT, self.namespace, self.name, body)
                 return
             except ApiFailure as failure:
+                if failure.may_pass:
+                    raise
                 if failure.status != _CONFLICT:
-                    self._say(f"the field manager {FIELD_MANAGER} stays an owner of the schedule: {failure.message}")
+                    self._say(self._stays_owner(failure))
                     return
                 changed = self._read()
+
+    @staticmethod
+    def _stays_owner(failure: Failure) -> str:
+        return f"the field manager {FIELD_MANAGER} stays an owner of the schedule: {failure.message}"
 
     def _set(self, wanted: list[Json]) -> None:
         """Patch until no other write came between; what is not the schedule (a status) may change meanwhile."""
@@ -153,12 +188,15 @@ class Schedules:
             if resource["spec"]["schedule"] == wanted:
                 return
             self._ours.append(wanted)  # before it is sent: an interrupt may come before the answer
+            self._unconfirmed = True
             try:
                 changed = self._patch(resource, wanted)
             except ApiFailure as failure:
+                self._unconfirmed = failure.may_pass
                 if failure.status != _CONFLICT:
                     raise
                 continue
+            self._unconfirmed = False
             self._generation, self._expected = int(changed["metadata"]["generation"]), wanted
             return
         raise Failure("the schedule cannot be changed: the object changes all the time", "Try again later.")

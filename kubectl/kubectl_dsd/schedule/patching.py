@@ -88,7 +88,12 @@ def _version_if_untouched(cluster: Cluster, before: Json) -> str:
 
 
 def _in_words(failure: ApiFailure) -> Failure:
-    """A refusal of the CRD's rules, each with its field."""
+    """A refusal of the CRD's rules, each with its field; what to do where nobody knows whether it was changed."""
+    if failure.may_pass:
+        return Failure(
+            f"{failure.message}; the schedule may have been changed all the same, or may be yet",
+            "`kubectl dsd schedule show NAME` says; run the command again to be sure.",
+        )
     causes = ((failure.body.get("details") or {}).get("causes")) or []
     if failure.status != _INVALID or not causes:
         return failure

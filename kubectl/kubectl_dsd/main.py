@@ -12,6 +12,7 @@ import click
 from kubectl_dsd import __version__
 from kubectl_dsd.completion import COMPLETE_VARIABLE
 from kubectl_dsd.options import target_options
+from kubectl_dsd.profile.signals import EXIT, Interrupted
 
 PROGRAM: Final = "kubectl dsd"
 _DEBUG: Final = "DSD_DEBUG"
@@ -73,6 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(failure.exit_code)
     except (KeyboardInterrupt, click.Abort):
         sys.exit(_INTERRUPTED)
+    except Interrupted as interrupted:
+        sys.exit(EXIT + interrupted.number)
     except BrokenPipeError:
         # The reader has gone (`| head`); Python would complain once more when it flushes at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

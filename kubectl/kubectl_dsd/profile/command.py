@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
@@ -19,11 +19,10 @@ from kubectl_dsd.profile.picture import save
 from kubectl_dsd.profile.plan import Plan, concurrencies_of, tokens_of
 from kubectl_dsd.profile.results import Results, Subject, document, plan_document
 from kubectl_dsd.profile.schedules import condition
+from kubectl_dsd.profile.signals import EXIT
 from kubectl_dsd.reach import ask_engines
 from kubectl_dsd.schedule.managers import warnings
 from kubectl_dsd.wanted import schedule_of
-
-SIGNAL_EXIT: Final = 128
 
 
 @click.command(epilog=EXIT_CODES)
@@ -70,7 +69,7 @@ def profile(cluster: Cluster, name: str, output: Output, dry_run: bool, plot: Pa
     for text in outcome.notes:
         note(text)
     if outcome.signal is not None:
-        sys.exit(SIGNAL_EXIT + outcome.signal)
+        sys.exit(EXIT + outcome.signal)
     if outcome.failure is not None:
         raise outcome.failure
 

@@ -7,11 +7,18 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, Final, Self
 
+EXIT: Final = 128
+"""A process that a signal ends exits with this and the signal's number."""
+
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(BaseException):
-    """A signal came; no Exception, so that nobody takes it for a failure of a request."""
+    """Signal `number` came; no Exception, so that nobody takes it for a failure of a request."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 class Signals:
@@ -42,5 +49,5 @@ class Signals:
     def _handle(self, number: int, _: FrameType | None) -> None:
         first, self.number = self.number is None, self.number or number
         if first and not self._shielded:
-            raise Interrupted
+            raise Interrupted(number)
         self._busy()

@@ -18,7 +18,7 @@ from dsd_operator.render.names import names_for
 from dsd_runtime.protocol import STATUS_PATH
 from kubectl_dsd import api_errors, kinds
 from kubectl_dsd.errors import ApiFailure, Failure
-from kubectl_dsd.kubeconfig import Login, Target, log_in
+from kubectl_dsd.kubeconfig import TIMEOUT_SECONDS, Login, Target, log_in
 
 Json = dict[str, Any]
 Objects = list[Json]
@@ -37,7 +37,7 @@ _SIMILAR: Final = 3
 class Cluster:
     """One API server. `namespace` is the one that the command line or the context says."""
 
-    def __init__(self, login: Login, timeout: float = 15.0) -> None:
+    def __init__(self, login: Login, timeout: float = TIMEOUT_SECONDS) -> None:
         self.login = login
         self.namespace = login.namespace
         self.timeout = timeout
@@ -49,7 +49,7 @@ class Cluster:
     @classmethod
     def connect(cls, target: Target) -> "Cluster":
         """Read the kubeconfig; nothing is sent yet. Raises Failure."""
-        return cls(log_in(target), target.timeout)
+        return cls(log_in(target), target.timeout or TIMEOUT_SECONDS)
 
     # Objects
 

@@ -18,6 +18,8 @@ from kubectl_dsd.errors import Failure
 
 _SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
+TIMEOUT_SECONDS: Final = 15.0
+
 
 @dataclass(frozen=True)
 class Target:
@@ -26,8 +28,8 @@ class Target:
     kubeconfig: str | None = None
     context: str | None = None
     namespace: str | None = None
-    timeout: float = 15.0
-    """Seconds for one answer of the API server."""
+    timeout: float | None = None
+    """Seconds for one answer of the API server; None: TIMEOUT_SECONDS."""
 
     def over(self, outer: "Target") -> "Target":
         """This one, with what it leaves open taken from `outer` (options before the sub-command)."""
@@ -35,7 +37,7 @@ class Target:
             self.kubeconfig or outer.kubeconfig,
             self.context or outer.context,
             self.namespace or outer.namespace,
-            self.timeout,
+            self.timeout or outer.timeout,
         )
 
 

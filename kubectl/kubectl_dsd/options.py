@@ -1,6 +1,6 @@
 """Options that the sub-commands share, and the completion of names.
 
-`-n`, `--context` and `--kubeconfig` may stand before or after the sub-command, as with kubectl.
+`-n`, `--context`, `--kubeconfig` and `--request-timeout` may stand before or after the sub-command, as with kubectl.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 from dsd_runtime.cli.options import output_option as output_option
 from kubectl_dsd.cluster import Cluster, Json
-from kubectl_dsd.kubeconfig import Target, contexts
+from kubectl_dsd.kubeconfig import TIMEOUT_SECONDS, Target, contexts
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,9 +31,7 @@ def target_options(function: F) -> F:
         click.option(
             "--request-timeout",
             type=click.FloatRange(0, min_open=True),
-            default=15.0,
-            show_default=True,
-            help="Seconds to wait for an answer of the API server.",
+            help=f"Seconds to wait for an answer of the API server. Default: {TIMEOUT_SECONDS:.0f}.",
         ),
     )
     for option in reversed(options):
@@ -85,7 +83,7 @@ def _target(params: dict[str, Any]) -> Target:
         params.get("kubeconfig"),
         params.get("context_name"),
         params.get("namespace"),
-        params.get("request_timeout") or 15.0,
+        params.get("request_timeout"),
     )
 
 

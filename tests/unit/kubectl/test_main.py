@@ -9,10 +9,12 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
+from kubectl_dsd.cluster import Cluster
 from kubectl_dsd.errors import Failure
 from kubectl_dsd.kubeconfig import Target
 from kubectl_dsd.main import COMMANDS, LazyGroup, cli, main
 from kubectl_dsd.output import plain
+from kubectl_dsd.profile.signals import Interrupted
 
 
 @pytest.fixture
@@ -49,6 +51,16 @@ def test_a_wrong_command_line_exits_with_2(arguments: list[str], capsys: pytest.
         main(arguments)
     assert ended.value.code == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_signal_that_nobody_caught_ends_without_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
+        raise Interrupted(15)
+
+    monkeypatch.setattr(LazyGroup, "get_command", lambda *_: click.Command("x", callback=interrupted))
+    with pytest.raises(SystemExit) as ended:
+        main(["x"])
+    assert ended.value.code == 128 + 15
 
 
 @pytest.mark.parametrize("code", [0, 3])
@@ -96,12 +108,33 @@ def test_options_may_stand_before_and_after(kubeconfig: Path, monkeypatch: pytes
 
     monkeypatch.setattr("kubectl_dsd.options.Cluster.connect", connect)
     for words in (
-        ["--context", "prod", "status", "-n", "x", "--kubeconfig", str(kubeconfig)],
-        ["-n", "ignored", "status", "-n", "x", "--context", "prod", "--kubeconfig", str(kubeconfig)],
-        ["--kubeconfig", str(kubeconfig), "--context", "prod", "-n", "x", "status"],
+        ["--context", "prod", "--request-timeout", "60", "status", "-n", "x", "--kubeconfig", str(kubeconfig)],
+        ["-n", "ignored", "--request-timeout", "7", *_last(kubeconfig)],
+        ["--kubeconfig", str(kubeconfig), "--context", "prod", "-n", "x", "--request-timeout", "60", "status"],
+        [
+            "--request-timeout",
+            "60",
+            "--kubeconfig",
+            str(kubeconfig),
+            "--context=prod",
+            "schedule",
+            "show",
+            "-nx",
+            "demo",
+        ],
     ):
         CliRunner().invoke(cli, words)
-    assert [(t.context, t.namespace, t.kubeconfig) for t in seen] == [("prod", "x", str(kubeconfig))] * 3
+    assert seen == [Target(str(kubeconfig), "prod", "x", 60.0)] * 4
+
+
+def _last(kubeconfig: Path) -> list[str]:
+    """All options after the sub-command."""
+    return ["status", "-n", "x", "--context", "prod", "--kubeconfig", str(kubeconfig), "--request-timeout", "60"]
+
+
+def test_an_answer_is_waited_for_as_long_as_is_said(kubeconfig: Path) -> None:
+    assert Cluster.connect(Target(str(kubeconfig), timeout=60)).timeout == 60
+    assert Cluster.connect(Target(str(kubeconfig))).timeout == 15
 
 
 def test_contexts_are_completed(kubeconfig: Path) -> None:

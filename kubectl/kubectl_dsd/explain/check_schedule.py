@@ -88,7 +88,7 @@ def _unreachable(facts: Facts, view: PodView, told: str) -> Finding:
     mesh = [c["name"] for c in (view.pod.get("spec") or {}).get("containers") or () if c.get("name") in _MESH]
     consequence = "the mounted file brings the schedule within about a minute"
     if names:
-        namespace = facts.operator_namespace_labels.get("kubernetes.io/metadata.name", "the operator's namespace")
+        namespace = " or ".join(facts.operator_namespaces) or "the operator's namespace"
         return warning(
             Reason.POD_UNREACHABLE,
             f"the operator is blocked by the NetworkPolicy {', '.join(names)}; {consequence}",
@@ -117,9 +117,9 @@ def _unreachable(facts: Facts, view: PodView, told: str) -> Finding:
 def _shutting_out(facts: Facts, view: PodView) -> list[str]:
     """Policies that guard the pod and let no pod of the operator in; all that guard it where its pods are unknown."""
     names = ingress_policies(facts.policies, view.pod)
-    peers = [pod for pod in facts.operator_pods if can_serve(pod)]
-    labels = facts.operator_namespace_labels
-    if peers and all(lets_in(facts.policies, view.pod, peer, labels) for peer in peers):
+    peers = [pod for pod in facts.responsible_pods() if can_serve(pod)]
+    namespaces = facts.operator_namespaces
+    if peers and all(lets_in(facts.policies, view.pod, p, namespaces[p["metadata"]["namespace"]]) for p in peers):
         return []
     return names
 

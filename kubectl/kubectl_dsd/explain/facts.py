@@ -12,6 +12,7 @@ from dsd_operator.status.reasons import Reason
 from kubectl_dsd.ages import parse
 from kubectl_dsd.cluster import Cluster, Json, Objects
 from kubectl_dsd.errors import ApiFailure, Failure
+from kubectl_dsd.explain import operators
 from kubectl_dsd.pod_view import PodView, pod_views
 from kubectl_dsd.reach import ask_engines
 from kubectl_dsd.wanted import Schedule, schedule_of
@@ -37,7 +38,8 @@ class Facts:
     nodes: Objects | None = None
     operators: Objects | None = None
     operator_pods: Objects = field(default_factory=list)
-    operator_namespace_labels: Mapping[str, str] = field(default_factory=dict)
+    operator_namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Labels of the namespaces in which the responsible operators are."""
     logs: Mapping[str, str] = field(default_factory=dict)
     """Pod -> the end of what its engine logged before it crashed, where the kubelet kept no last words."""
     wanted: Schedule | None = None
@@ -68,6 +70,14 @@ class Facts:
     def condition(self, kind: str) -> Mapping[str, Any]:
         """A condition, empty where there is none."""
         return next((c for c in self.status.get("conditions") or () if c.get("type") == kind), {})
+
+    def responsible(self) -> Objects:
+        """The operators that watch the resource's namespace, running or not; none where they cannot be seen."""
+        return operators.responsible(self.operators or (), self.meta["namespace"])
+
+    def responsible_pods(self) -> Objects:
+        """Their pods."""
+        return operators.pods_of(self.responsible(), self.operator_pods)
 
     def waiting(self) -> list[PodView]:
         """Pods that count and are not ready."""
@@ -172,12 +182,14 @@ def _look_for_operator(cluster: Cluster, facts: Facts, ask: _Asker) -> None:
     facts.operators = ask(lambda: cluster.list("Deployment", None, OPERATOR_LABEL), None)
     if facts.operators:
         facts.operator_pods = ask(lambda: cluster.list("Pod", None, OPERATOR_LABEL), [])
-        namespace = facts.operators[0]["metadata"]["namespace"]
-        found = ask(lambda: cluster.get("Namespace", None, namespace), None) or {"metadata": {}}
-        facts.operator_namespace_labels = {
-            "kubernetes.io/metadata.name": namespace,
-            **(found["metadata"].get("labels") or {}),
-        }
+    names = {operator["metadata"]["namespace"] for operator in facts.responsible()}
+    facts.operator_namespaces = {name: _labels(cluster, name, ask) for name in sorted(names)}
+
+
+def _labels(cluster: Cluster, namespace: str, ask: _Asker) -> Mapping[str, str]:
+    """A namespace's labels; the one that each has where they may not be read."""
+    found = ask(lambda: cluster.get("Namespace", None, namespace), None) or {"metadata": {}}
+    return {"kubernetes.io/metadata.name": namespace, **(found["metadata"].get("labels") or {})}
 
 
 def pod_object(view: PodView) -> str:

@@ -396,7 +396,6 @@ def test_the_operator_does_not_watch_here(
 ) -> None:
     old(monkeypatch)
     operator(0, 0, "elsewhere")
-    monkeypatch.setattr("kubectl_dsd.explain.check_operator._available", lambda _: True)
     assert scene.worst()["reason"] == "NamespaceNotWatched"
 
 

@@ -137,12 +137,17 @@ IMAGE: Final = (
         "Use an image for it, or choose other nodes with podTemplate.spec.nodeSelector.",
     ),
     _cause(
-        r"toomanyrequests|rate limit|429",
+        r"toomanyrequests|too many requests|rate limit|\b429\b",
         "the registry limits how much may be pulled",
         "Pull with an account (imagePullSecrets in spec.podTemplate.spec), or from a mirror.",
     ),
+    _cause(  # before a refusal: "connect: permission denied" is none of the registry's
+        r"no such host|i/o timeout|connection refused|\bdial tcp\b|\btls\b|\bx509\b|\bEOF\b|server misbehaving",
+        "the node cannot reach the registry",
+        "Check the registry's address in spec.engine.image, and the node's network, proxy and trusted certificates.",
+    ),
     _cause(
-        r"unauthorized|authentication required|denied|authorization failed|403 Forbidden|401 Unauthorized",
+        r"unauthorized|authentication required|\bdenied\b|authorization failed|403 Forbidden|401 Unauthorized",
         "the registry refuses: the image is private, or does not exist",
         "Name a pull secret in spec.podTemplate.spec.imagePullSecrets, and check the name in spec.engine.image.",
     ),
@@ -151,15 +156,15 @@ IMAGE: Final = (
         "the registry has no such image or tag",
         "Correct spec.engine.image.",
     ),
-    _cause(
-        r"no such host|i/o timeout|connection refused|dial tcp|TLS|x509|EOF|server misbehaving",
-        "the node cannot reach the registry",
-        "Check the registry's address in spec.engine.image, and the node's network, proxy and trusted certificates.",
-    ),
 )
 """Why an image cannot be pulled, by the kubelet's words."""
 
 
-def image_cause(text: str) -> Cause | None:
-    """The first that fits."""
-    return next((cause for cause in IMAGE if cause.pattern.search(text)), None)
+_NAMES: Final = re.compile(r'"[^"]*"|\b\w+://\S+|\bsha256:[0-9a-f]+|(?<!\S)(?!i/o\b)[\w.-]+(?::\d+)?/[\w./:@-]+')
+"""What messages name: quoted texts, addresses, digests, references of images. Any word may be part of a name."""
+
+
+def image_cause(text: str, image: str = "") -> Cause | None:
+    """The first that fits what `text` says besides names, that of the `image` among them."""
+    words = _NAMES.sub(" ", text.replace(image, " ") if image else text)
+    return next((cause for cause in IMAGE if cause.pattern.search(words)), None)

@@ -65,8 +65,8 @@ def _waiting(facts: Facts, view: PodView) -> Iterator[Finding]:
 
 def _image(view: PodView, fault: Fault) -> Finding:
     container = _container_of(view, fault)
-    cause = image_cause(fault.message)
     image = str(container.get("image") or "")
+    cause = image_cause(_CONTAINER.sub("", fault.message), image)
     text = f"the image {image} cannot be pulled"
     fix = cause.fix if cause else "Check spec.engine.image and the pull secrets in spec.podTemplate.spec."
     return error(fault.reason, f"{text}: {cause.cause}" if cause else text, fix, pod_object(view), said=[fault.message])

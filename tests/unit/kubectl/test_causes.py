@@ -73,6 +73,32 @@ def test_the_more_telling_cause_counts(text: str, cause: str) -> None:
     assert cause in known.cause
 
 
+PULLING = 'failed to pull and unpack image "{0}": failed to resolve reference "{0}": '
+
+
+@pytest.mark.parametrize(
+    "image", ["r.example:5000/acme/tls/eof-denied:v429", "r.example/x509@sha256:429eof", "eof:429"]
+)
+@pytest.mark.parametrize(
+    ("words", "cause"),
+    [
+        ("{0}: not found", "no such image"),
+        ("no match for platform in manifest sha256:0429eff: not found", "architecture"),
+        ("unexpected status from HEAD request to https://r.example/v2/tls/manifests/429: 401 Unauthorized", "refuses"),
+        ("unexpected status code https://r.example/v2/x: 429 Too Many Requests", "limits"),
+        ('Head "https://r.example/v2/x": dial tcp 10.0.0.9:443: connect: permission denied', "cannot reach"),
+        ('Get "https://r.example/v2/": net/http: TLS handshake timeout', "cannot reach"),
+        ('Get "https://r.example/v2/": dial tcp 10.0.0.9:443: i/o timeout', "cannot reach"),
+        ("unexpected EOF", "cannot reach"),
+        ("something else", ""),
+    ],
+)
+def test_the_name_of_an_image_says_nothing_of_the_cause(image: str, words: str, cause: str) -> None:
+    found = image_cause((PULLING + words).format(image), image)
+    assert (cause in found.cause) if found is not None else not cause
+    assert (found is not None) == bool(cause)
+
+
 def test_what_is_not_known_is_not_guessed() -> None:
     assert known_cause("ValueError: something that nobody has seen") is None
     assert image_cause("a registry with words of its own") is None

@@ -40,8 +40,8 @@ Examples:
 def diff(cluster: Cluster, name: str, file: str | None, exit_code: bool, output: Output) -> None:
     """Compare the schedule that is asked for with what each pod uses, and with a file."""
     wanted = files.read(file) if file is not None else None
-    given = Schedule(wanted.ranges, wanted.smoothing) if wanted is not None else None
     found = overview(cluster, cluster.deployment(name))
+    given = files.over(found.wanted, wanted) if wanted is not None else None
     used = {pod.name: schedule for pod in found.counted() if (schedule := _used(pod)) is not None}
     same = _same(found, given, used)
     if output == "table":

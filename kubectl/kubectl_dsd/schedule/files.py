@@ -24,12 +24,15 @@ def asked(text: str | None, file: str | None, smoothing: str | None, now: Schedu
     if text is None and file is None and smoothing is None:
         raise InputError("give a schedule, such as 1-16:3,17-:0, or a file with -f")
     found = _given(text, file)
+    schedule = over(now, found) if found is not None else now
     if smoothing is not None:
-        chosen = shared.smoothing(smoothing)
-        return Schedule(found.ranges if found else now.ranges, _in_force(chosen))
-    if found is not None and found.says_smoothing:
-        return Schedule(found.ranges, _in_force(found.smoothing))
-    return Schedule(found.ranges if found else now.ranges, now.smoothing)
+        return Schedule(schedule.ranges, _in_force(shared.smoothing(smoothing)))
+    return schedule
+
+
+def over(now: Schedule, found: Wanted) -> Schedule:
+    """What a file asks for, with the smoothing that is there `now` where the file does not speak of it."""
+    return Schedule(found.ranges, _in_force(found.smoothing) if found.says_smoothing else now.smoothing)
 
 
 def _given(text: str | None, file: str | None) -> Wanted | None:

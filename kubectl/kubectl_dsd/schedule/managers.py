@@ -1,7 +1,8 @@
-"""Who else sets the schedule of a resource, and would set it back. Pure, from `metadata`.
+"""Who else sets the schedule of a resource, and what comes of it when somebody changes it here. Pure, from `metadata`.
 
-The change itself is a merge patch, which no field manager can refuse: a manager that applies the field notices at its
-next sync. So the person is told before, by name.
+The change itself is a merge patch, which no field manager can refuse, and it takes the field from its owners. A tool
+that applies with force takes it back at its next sync; one that applies without ends in a conflict; Helm 3 patches what
+differs between two versions of the chart, whatever is in the cluster. So the person is told before, by name.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,22 +12,34 @@ from kubectl_dsd.cluster import FIELD_MANAGER
 
 _FIELDS: Final = ("f:schedule", "f:smoothing")
 
+_ARGO_CD: Final = "Argo CD"
+_FLUX: Final = "Flux"
+_FLUX_HELM: Final = "Flux's helm-controller"
+_FLEET: Final = "Fleet"
+
 _GITOPS: Final[Mapping[str, str]] = {
-    "argocd-controller": "Argo CD",
-    "argocd-application-controller": "Argo CD",
-    "kustomize-controller": "Flux",
-    "helm-controller": "Flux",
-    "fleetagent": "Fleet",
+    "argocd-controller": _ARGO_CD,
+    "argocd-application-controller": _ARGO_CD,
+    "kustomize-controller": _FLUX,
+    "helm-controller": _FLUX_HELM,
+    "fleetagent": _FLEET,
 }
-"""Field managers that put back what differs from their source, within minutes."""
+"""Field managers that put back what differs from their source."""
 
 _TRACKED: Final[Mapping[str, str]] = {
-    "argocd.argoproj.io/tracking-id": "Argo CD",
-    "argocd.argoproj.io/instance": "Argo CD",
-    "kustomize.toolkit.fluxcd.io/name": "Flux",
-    "helm.toolkit.fluxcd.io/name": "Flux",
+    "argocd.argoproj.io/tracking-id": _ARGO_CD,
+    "argocd.argoproj.io/instance": _ARGO_CD,
+    "kustomize.toolkit.fluxcd.io/name": _FLUX,
+    "helm.toolkit.fluxcd.io/name": _FLUX_HELM,
 }
 """Labels and annotations by which the same tools know their objects."""
+
+_WHEN: Final[Mapping[str, str]] = {
+    _ARGO_CD: "sets the schedule back at its next sync, with self-heal at once",
+    _FLUX: "sets the schedule back at its next reconciliation, within minutes",
+    _FLUX_HELM: "sets the schedule back where its drift detection is on, else with an upgrade that changes it",
+    _FLEET: "sets the schedule back where correctDrift is on, else with a commit that changes it",
+}
 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 """Where `kubectl apply` remembers what it applied; it stays when somebody else takes the field."""
@@ -48,18 +61,28 @@ def _warnings(meta: Mapping[str, Any]) -> Iterator[str]:
         if manager in _GITOPS:
             tools.discard(_GITOPS[manager])
             yield _gitops(_GITOPS[manager], f" (field manager {manager})")
-        elif manager == _HELM:
-            yield "the schedule came with a Helm release: its next upgrade sets it back; change its values too"
         elif operation == "Apply":
-            yield f"the field manager {manager} applies the schedule, and may set it back: change it there too"
+            yield _conflict(manager)
+        elif manager == _HELM:
+            yield "the schedule came with a Helm release: an upgrade that changes it sets it anew; change its values"
     for tool in sorted(tools):
         yield _gitops(tool, "")
 
 
 def _gitops(tool: str, detail: str) -> str:
     return (
-        f"{tool}{detail} manages this resource, and sets the schedule back at its next sync: change it in Git, or tell "
-        f"{tool} to leave spec.schedule alone"
+        f"{tool}{detail} manages this resource, and {_WHEN[tool]}: change it at the source, or tell {tool} to leave "
+        "spec.schedule alone"
+    )
+
+
+def _conflict(manager: str) -> str:
+    """What comes of it for an owner by server-side apply that does not force."""
+    flag = "--force-conflicts"
+    how = f"`helm upgrade {flag}`" if manager == _HELM else f"`kubectl apply --server-side {flag}`"
+    return (
+        f"the field manager {manager} owns the schedule by server-side apply: where it asks for another one, its next "
+        f"apply ends in a conflict, and with force ({how}) it sets the schedule back; change it there too"
     )
 
 

@@ -126,7 +126,10 @@ def test_who_would_set_it_back_is_named(live: Live) -> None:
     live.world.kubectl(*apply, "--field-manager=argocd-controller", given=json.dumps(manifest))
     assert "Argo CD (field manager argocd-controller)" in live.dsd("schedule", "set", NAME, "1-7:2").stderr
     live.world.kubectl(*apply, "--field-manager=somebody", given=json.dumps(manifest))
-    assert "the field manager somebody applies the schedule" in live.dsd("schedule", "set", NAME, "1-7:2").stderr
+    assert (
+        "the field manager somebody owns the schedule by server-side apply"
+        in live.dsd("schedule", "set", NAME, "1-7:2").stderr
+    )
     assert live.dsd("schedule", "set", NAME, "1-7:3").stderr.count("note:") == 0, "now it is ours"
 
 
@@ -156,6 +159,21 @@ def test_diff_names_what_differs(live: Live, tmp_path: Path) -> None:
     shown = live.dsd("schedule", "diff", NAME, "-f", str(tmp_path / "f.yaml")).stdout
     assert "1-8 3 3" in squeezed(shown)
     assert "9 and more 1 0" in squeezed(shown)
+
+
+@pytest.mark.parametrize("content", ["[[1, 8, 3], [9, 64, 1]]", "bestSchedule: {rows}"])
+def test_diff_says_what_set_would_do_with_smoothing(live: Live, content: str) -> None:
+    """A file that does not speak of smoothing leaves it as it is; one that says everything does not."""
+    live.dsd("schedule", "set", NAME, "1-8:3,9-64:1", "--smoothing", "dwellSteps=7,marginPercent=5")
+    given = content.format(rows=json.dumps(in_resource(live)))
+    try:
+        live.dsd("schedule", "set", NAME, "-f", "-", given=given)
+        assert live.world.resource()["spec"]["smoothing"] == {"dwellSteps": 7, "marginPercent": 5}
+        assert live.dsd.json("schedule", "diff", NAME, "-f", "-", given=given)["same"] is True
+        whole = yaml.safe_dump({"ranges": in_resource(live)})
+        assert live.dsd.json("schedule", "diff", NAME, "-f", "-", given=whole)["same"] is False
+    finally:
+        live.dsd("schedule", "set", NAME, "1-8:3,9-:1", "--smoothing", "off")
 
 
 def test_diff_shows_the_pod_that_lags(live: Live) -> None:

@@ -27,9 +27,9 @@ class Dsd:
         assert done.exit_code == code, f"{done.stdout}\n{done.stderr}"
         return done
 
-    def json(self, *arguments: str, code: int = 0) -> Any:
+    def json(self, *arguments: str, code: int = 0, given: str | None = None) -> Any:
         """What it prints with -o json."""
-        return json.loads(self(*arguments, "-o", "json", code=code).stdout)
+        return json.loads(self(*arguments, "-o", "json", code=code, given=given).stdout)
 
 
 @dataclass

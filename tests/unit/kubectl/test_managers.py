@@ -30,8 +30,13 @@ def test_we_do_not_warn_of_ourselves() -> None:
     [
         (resource(("argocd-controller", "Apply", "f:schedule")), "Argo CD (field manager argocd-controller)"),
         (resource(("kustomize-controller", "Apply", "f:schedule")), "Flux (field manager kustomize-controller)"),
-        (resource(("helm", "Update", "f:schedule")), "Helm release"),
-        (resource(("me", "Apply", "f:schedule")), "field manager me applies"),
+        (resource(("helm-controller", "Update", "f:schedule")), "where its drift detection is on"),
+        (resource(("fleetagent", "Update", "f:schedule")), "where correctDrift is on"),
+        (resource(("helm", "Update", "f:schedule")), "an upgrade that changes it sets it anew"),
+        (resource(("helm", "Apply", "f:schedule")), "ends in a conflict, and with force (`helm upgrade --force-"),
+        (resource(("me", "Apply", "f:schedule")), "field manager me owns"),
+        (resource(("me", "Apply", "f:schedule")), "conflict, and with force (`kubectl apply --server-side --force-"),
+        (resource(("me", "Apply", "f:smoothing")), "its next apply ends in a conflict"),
         (resource(annotations={"argocd.argoproj.io/tracking-id": "x"}), "Argo CD manages this resource"),
         (resource(labels={"kustomize.toolkit.fluxcd.io/name": "x"}), "Flux manages this resource"),
         (

@@ -5,16 +5,17 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, Final
+from typing import Any
 
 import click
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
+from rich.text import Text
 
 from kubectl_dsd.cluster import Cluster
 from kubectl_dsd.errors import EXIT_CODES, ApiFailure
 from kubectl_dsd.options import all_namespaces_option, cluster_options, name_argument, output_option
-from kubectl_dsd.output import Output, console, print_data, to_yaml
+from kubectl_dsd.output import Output, console, marked, print_data, to_yaml
 from kubectl_dsd.status import gather, show
 
 EPILOG = f"""\
@@ -27,8 +28,6 @@ Examples:
   kubectl dsd status demo -o json
 
 {EXIT_CODES}"""
-
-_SERVER_ERRORS: Final = 500
 
 Look = Callable[[], tuple[Any, RenderableType]]
 """Looks once; what it saw as data, and for people."""
@@ -100,19 +99,33 @@ def _watch(look: Look, interval: float, output: Output) -> None:
             elif data != last:
                 _print_change(data, shown, output, first=last is None)
             last = data
-            looked = _look_again(look, interval)
+            looked = _look_again(look, interval, _below(live, shown) if live is not None else _on_stderr)
 
 
-def _look_again(look: Look, interval: float) -> tuple[Any, RenderableType]:
+def _below(live: Live, shown: RenderableType) -> Callable[[str], None]:
+    """Tells trouble below what is shown, which is that of before."""
+
+    def tell(text: str) -> None:
+        line = marked(f"{time.strftime('%H:%M:%S')} {text}; what is shown is that of before", "bad")
+        live.update(Group(shown, Text(), line), refresh=True)
+
+    return tell
+
+
+def _on_stderr(text: str) -> None:
+    click.echo(f"{text}; trying again", err=True)
+
+
+def _look_again(look: Look, interval: float, tell: Callable[[str], None]) -> tuple[Any, RenderableType]:
     """The next look; an API server that is away for a while ends no watch."""
     while True:
         time.sleep(interval)
         try:
             return look()
         except ApiFailure as failure:
-            if 0 < failure.status < _SERVER_ERRORS:
+            if not failure.may_pass:
                 raise
-            click.echo(f"{failure.message}; trying again", err=True)
+            tell(failure.message)
 
 
 def _print_change(data: Any, shown: RenderableType, output: Output, first: bool) -> None:

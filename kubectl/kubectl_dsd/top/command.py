@@ -75,15 +75,21 @@ def show_once(look: Look, output: Output, *, everywhere: bool) -> None:
 
 
 def stream(looks: Looks, output: Output) -> None:
-    """A JSON document per line, or YAML documents, for ever."""
+    """A JSON document per line, or YAML documents, for ever. An API server that is away for a while ends nothing."""
     while True:
-        found = document(looks.next())
+        try:
+            found = document(looks.next())
+        except ApiFailure as failure:
+            tell_trouble(failure)
+            continue
         text = json.dumps(found, ensure_ascii=False) if output == "json" else "---\n" + to_yaml(found).rstrip()
         click.echo(text)
 
 
 def watch(looks: Looks, *, everywhere: bool) -> None:
-    """Refresh the table in place. An API server that does not answer for a while is told below it."""
+    """Refresh the table in place, or print one after the other. An API server that is away for a while is told below
+    the table, or on stderr.
+    """
     out, latest = console(), Look(time.time(), ())
     with Live(console=out, auto_refresh=False) as live:
         while True:
@@ -91,7 +97,10 @@ def watch(looks: Looks, *, everywhere: bool) -> None:
             try:
                 latest = looks.next()
             except ApiFailure as failure:
-                if failure.status in (401, 403, 404):
+                if not out.is_terminal:
+                    tell_trouble(failure)
+                    continue
+                if not failure.may_pass:
                     raise
                 problem = failure.message
             shown = rendered(latest, everywhere=everywhere, problem=problem)
@@ -99,6 +108,13 @@ def watch(looks: Looks, *, everywhere: bool) -> None:
                 live.update(shown, refresh=True)
             else:
                 out.print(shown)
+
+
+def tell_trouble(failure: ApiFailure) -> None:
+    """Say on stderr that one look is missing; raises the failure where the next look would end alike."""
+    if not failure.may_pass:
+        raise failure
+    click.echo(f"{failure.message}; trying again", err=True)
 
 
 def rendered(look: Look, *, everywhere: bool = False, problem: str = "") -> RenderableType:

@@ -32,7 +32,6 @@ class Load:
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._tokens = 0
-        self._answers = 0
         self._begun = 0
         self._failure: RequestFailure | None = None
         self._connections = [Connection(a, settings.api_key) for a in addresses for _ in range(concurrency)]
@@ -62,12 +61,6 @@ class Load:
         """Tokens that have come so far, over all clients."""
         with self._lock:
             return self._tokens
-
-    @property
-    def answers(self) -> int:
-        """Requests that have ended so far."""
-        with self._lock:
-            return self._answers
 
     def check(self) -> None:
         """Raise the first failure of a client, if there was one."""
@@ -116,6 +109,5 @@ class Load:
                 self._begun += max_tokens is not None and so_far == 0 and count > 0
             so_far = count
         with self._lock:
-            self._answers += 1
             # An answer without a token is an answer; nobody shall wait for its first one.
             self._begun += max_tokens is not None and so_far == 0

@@ -62,13 +62,6 @@ class Growth:
         """The growth of all samples called `name` that carry `labels`."""
         return total(self.series, name, labels)
 
-    def by(self, name: str, label: str) -> dict[str, float]:
-        """The growth for each value of a label."""
-        found: dict[str, float] = defaultdict(float)
-        for labels, value in self.series.get(name, {}).items():
-            found[dict(labels).get(label, "")] += value
-        return dict(found)
-
 
 def total(series: Series, name: str, labels: Mapping[str, str]) -> float:
     """The sum of the samples called `name` whose labels include `labels`."""

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from kubectl_dsd.cluster import Cluster
+from kubectl_dsd.errors import ApiFailure
 from tests.integration.kubectl.tool import Live, squeezed
 from tests.integration.world import NAME, ranges
 
@@ -112,6 +113,20 @@ def test_another_change_at_the_same_moment_is_no_conflict(live: Live, monkeypatc
     monkeypatch.setattr(Cluster, "patch", late)
     live.dsd("schedule", "set", NAME, "1-6:2")
     assert in_resource(live) == ranges([(1, 6, 2)])
+
+
+def test_a_change_that_nobody_answered_may_have_been_made(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was: the answer alone is lost."""
+    patch = Cluster.patch
+
+    def unheard(self: Cluster, *arguments: Any, **options: Any) -> Any:
+        patch(self, *arguments, **options)
+        raise ApiFailure(0, "the API server does not answer in time")
+
+    monkeypatch.setattr(Cluster, "patch", unheard)
+    said = live.dsd("schedule", "set", NAME, "1-11:2", code=1).stderr
+    assert "does not answer in time; the schedule may have been changed all the same" in said
+    assert in_resource(live) == ranges([(1, 11, 2)])
 
 
 def test_who_would_set_it_back_is_named(live: Live) -> None:

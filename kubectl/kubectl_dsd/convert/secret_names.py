@@ -34,7 +34,7 @@ _BEFORE: Final[dict[str, tuple[str, ...]]] = {
     ),
     "key": ("topology",),
     "keys": ("label",),
-    "headers": ("allowed",),
+    "headers": ("allowed", "id"),
     "header": ("max",),
 }
 """Words before one of `_WORDS` with which it is something of a model, or of a pod."""
@@ -63,9 +63,11 @@ def is_secret_name(name: str) -> bool:
     """Whether what is called so is probably a secret. Each part of a dotted name is judged for itself."""
     if name in ENVIRONMENT:
         return name in _SECRET_VARIABLES
-    if name.startswith("--") and name in OPTIONS:
-        return name in SECRET_OPTIONS
-    return any(_is_secret(_words(part)) for part in name.split("."))
+    first, *inner = name.split(".")
+    option = first.replace("_", "-")
+    known = option.startswith("--") and (option in OPTIONS or option.replace("--no-", "--", 1) in OPTIONS)
+    outer = option in SECRET_OPTIONS if known else _is_secret(_words(first))
+    return outer or any(_is_secret(_words(part)) for part in inner)
 
 
 def _is_secret(words: list[str]) -> bool:

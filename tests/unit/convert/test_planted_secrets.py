@@ -114,7 +114,8 @@ def test_names(name: str) -> None:
     ["max_tokens", "tokenizer", "--tokenizer", "--max-num-batched-tokens", "num_speculative_tokens", "eos_token_id",
      "SSL_CERT_FILE", "--ssl-keyfile", "speculative_token_tree", "num_key_value_heads", "--allowed-headers",
      "--long-prefill-token-threshold", "topologyKey", "secretKeyRef", "HF_TOKEN_PATH", "suffix_decoding_min_token_prob",
-     "VLLM_MAX_TOKENS_PER_EXPERT_FP4_MOE", "--enable-prompt-tokens-details"],
+     "VLLM_MAX_TOKENS_PER_EXPERT_FP4_MOE", "--enable-prompt-tokens-details",
+     "--enable-request-id_headers", "--no-enable-request-id-headers", "--allowed_headers"],
 )  # fmt: skip
 def test_names_of_no_secrets(name: str) -> None:
     assert not is_secret_name(name)

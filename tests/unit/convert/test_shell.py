@@ -31,9 +31,9 @@ def ours(text: str) -> list[str] | None:
 
 
 def bash(texts: list[str]) -> list[list[str]]:
-    """What bash makes of each text, in one process."""
+    """What bash makes of each text, in one process; without brace expansion, which other shells do not have."""
     script = PRELUDE + "".join(f"f() {{ printf '%s\\0' \"$@\"; printf '\\1\\0'; }}\nf {text}\n" for text in texts)
-    done = subprocess.run(["bash", "-f", "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(["bash", "-f", "+B", "-c", script], capture_output=True, text=True, check=False, timeout=60)
     parts = done.stdout.split("\0")
     found: list[list[str]] = [[]]
     for part in parts[:-1]:

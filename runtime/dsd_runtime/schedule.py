@@ -46,9 +46,7 @@ class Problem:
 class ScheduleRange(BaseModel):
     """One inclusive range of batch sizes (requests scheduled in a step) and its K (draft tokens per request)."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True)
 
     start_batch_size: Annotated[
         int,
@@ -85,9 +83,7 @@ class Smoothing(BaseModel):
     Absent, or with both values 0, it is off: each step uses exactly the K of its range.
     """
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True)
 
     dwell_steps: Annotated[
         int,

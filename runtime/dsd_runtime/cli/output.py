@@ -14,7 +14,6 @@ from rich.text import Text
 
 from dsd_runtime.cli.options import Output
 
-
 _PLAIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_./:@]+[A-Za-z0-9]+)*")
 """Strings that no reader of YAML takes for something else, but for the words below. Numbers begin with a digit, a sign
 or a dot."""

@@ -102,7 +102,7 @@ def test_no_section_takes_keys_that_it_does_not_know() -> None:
 
 
 def test_every_value_is_in_values_yaml_and_nothing_else() -> None:
-    """What the schema allows at the levels that values.yaml has, it also shows there, `global` excepted: it is Helm's."""
+    """The schema allows nothing at the levels of values.yaml that it does not show, but `global`, which is Helm's."""
     sections = {value.path for value in read((CHART / chart_values.VALUES).read_text())}
     shown = {path[: n + 1] for path in sections for n in range(len(path))}
     parents = {path[:-1] for path in shown}

@@ -109,8 +109,8 @@ CHANGES: Final[Mapping[str, Change]] = {
     "podTemplate.metadata.labels": to("podTemplate.metadata.labels", {"team": "a"}),
     "podTemplate.metadata.annotations": to("podTemplate.metadata.annotations", {"note": "a"}),
     "monitoring.podMonitor.enabled": to("monitoring.podMonitor.enabled", True),
-    "monitoring.podMonitor.interval": to("monitoring.podMonitor", MONITORED | {"interval": "30s"}, **MONITOR),
-    "monitoring.podMonitor.labels": to("monitoring.podMonitor", MONITORED | {"labels": {"release": "a"}}, **MONITOR),
+    "monitoring.podMonitor.interval": to("monitoring.podMonitor", {**MONITORED, "interval": "30s"}, **MONITOR),
+    "monitoring.podMonitor.labels": to("monitoring.podMonitor", {**MONITORED, "labels": {"release": "a"}}, **MONITOR),
     "podTemplate.spec": to("podTemplate.spec", {"nodeSelector": {"pool": "a"}}),
 }  # fmt: skip
 

@@ -149,3 +149,11 @@ def test_the_option_wins_over_the_variable_as_in_vllm() -> None:
     (key,) = [e for e in same.spec["engine"]["env"] if e["name"] == "VLLM_API_KEY"]
     assert key["valueFrom"]["secretKeyRef"]["name"] == "old"
     assert not same.noted("ignores")
+
+
+@pytest.mark.parametrize("words", ["=@SECRET", " @SECRET", "=ab"])
+def test_a_dotted_option_with_a_secret_is_left_out_whole(words: str) -> None:
+    option = "--model-loader-extra-config.aws_secret_access_key"
+    found = text(f"vllm serve acme/t -sc '{NGRAM}' {option}{words.replace('@SECRET', SECRET)}")
+    assert "extraArgs" not in found.spec.get("engine", {})
+    assert found.missed(option, "password or token")

@@ -88,8 +88,9 @@ def test_top_shows_what_the_engine_does(engine: Engine, address: str) -> None:
         (pod,) = watcher.look().pods
 
     assert (pod.state, pod.tokens, pod.note) == ("serving", (3,), "")
-    assert pod.running == 4
-    assert pod.waiting == 0
+    assert pod.running is not None
+    assert pod.waiting is not None
+    assert 1 <= pod.running + pod.waiting <= 4, "a stream may be between two of its requests"
     assert pod.kv_cache is not None
     assert 0 < pod.kv_cache < 1
     assert pod.rates is not None

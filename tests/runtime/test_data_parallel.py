@@ -193,10 +193,14 @@ def test_each_engine_core_shows_the_schedule_in_use(cluster: Cluster) -> None:
     number = cluster.next_number()
     assert cluster.put(next(iter(cluster.clients.values())), number, FIRST).status_code == 200
     for client in cluster.clients.values():
-        page = client.get("/metrics").text
-        lines = [line for line in page.splitlines() if line.startswith("dsd_schedule_revision_info{")]
-        assert len(lines) == 2, "one for each engine core, none of an earlier schedule"
-        assert all(f'revision="{number}"' in line for line in lines)
+
+        def shown(client: httpx.Client = client) -> list[bool]:
+            page = client.get("/metrics").text
+            lines = [line for line in page.splitlines() if line.startswith("dsd_schedule_revision_info{")]
+            return [f'revision="{number}"' in line for line in lines]
+
+        # One for each engine core, none of an earlier schedule; a change after another is shown half a second later.
+        wait_until("both show it and nothing else", lambda shown=shown: shown() == [True, True])
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def test_disk_that_fills_at_run_time(world: World) -> None:
     fill(filler)
     try:
         assert world.put([(1, 16, 2)]).status_code == 200
-        assert "No space left on device" in world.faults()["metrics"]
+        wait_until("it is told", lambda: "No space left on device" in world.faults().get("metrics", ""))
         assert world.server.total("dsd_fault", source="metrics") == 1, "its place on disk is older than the fault"
         assert world.server.total("dsd_schedule_revision_info", revision=str(world.number)) == 0
         world.complete()
@@ -147,7 +147,10 @@ def test_disk_that_fills_at_run_time(world: World) -> None:
         filler.unlink()
     wait_until("the fault is gone", lambda: not world.faults())
     assert world.server.total("dsd_fault", source="metrics") == 0
-    assert world.server.total("dsd_schedule_revision_info", revision=str(world.number)) == 1
+    wait_until(
+        "the schedule is shown",
+        lambda: world.server.total("dsd_schedule_revision_info", revision=str(world.number)) == 1,
+    )
     assert world.server.log.read_text().count("metrics are incomplete") > 0
 
 

@@ -82,8 +82,8 @@ IN_USE: Final = Family(
 )  # fmt: skip
 SCHEDULE_INFO: Final = Family(
     "dsd_schedule_revision_info", "gauge", ("revision", "hash", "source"), "The schedule in use",
-    "1 for the schedule in use; the series of the one before goes with it. Of changes that come close together the first is "
-    "shown at once and the last within half a second",
+    "1 for the schedule in use; the series of the one before goes with it. Of changes that come close together the "
+    "first is shown at once and the last within half a second",
 )  # fmt: skip
 SCHEDULE_RANGE: Final = Family(
     "dsd_schedule_num_speculative_tokens", "gauge", ("start", "end"), "K of one range of the schedule in use",

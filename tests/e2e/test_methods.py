@@ -60,17 +60,19 @@ def change_and_follow(handle: Handle, engine: Engine, schedule: Ranges) -> None:
     assert reported.schedule is not None
     assert reported.schedule.ranges == schedule
     possible = tokens_for(schedule, STREAMS)
-    every, decoding = verified_tokens(engine)
+    every, decoding = verified_tokens(engine, reported.engines[0].steps)
     assert every <= possible | {0}, f"verified K {every}, schedule {schedule}"  # 0: a step that only reads prompts
     assert decoding <= possible, f"verified K {decoding} while decoding, schedule {schedule}"
 
 
-def verified_tokens(engine: Engine) -> tuple[set[int], set[int]]:
+def verified_tokens(engine: Engine, made: int) -> tuple[set[int], set[int]]:
     """Every K verified in a window of steps, and those of its steps that only decode, of which there are some.
 
-    The first steps are let pass: K is chosen one step before its use.
+    The first steps after those that the status knew of are let pass: K is chosen one step before its use. The page may
+    be behind the status, so steps are counted from the status.
     """
-    before = after_steps(engine, engine.metrics(), 2, 0)
+    wanted = made + 2
+    before = wait_for(f"step {wanted}", engine.metrics, lambda now: count(now) >= wanted, CHANGE_TIMEOUT, 0.05)
     after = after_steps(engine, before, WINDOW_STEPS, DECODE_STEPS)
     every, decoding = (growth(read(before), read(after)) for read in (steps_by_k, decode_steps_by_k))
     return set(every), set(decoding)

@@ -36,13 +36,18 @@ def _delegate(parent: Path) -> None:
             delegated.write_text(" ".join(f"+{name}" for name in sorted(missing)))
 
 
+def _groups(root: Path) -> list[Path]:
+    """`root` and the groups below it. Pods take theirs away meanwhile: os.walk passes those over, rglob raises."""
+    return [Path(folder) for folder, _, files in os.walk(root) if "cgroup.procs" in files]
+
+
 def processes() -> set[int]:
     """Processes of pods."""
     found: set[int] = set()
-    for group in roots():
-        for file in group.rglob("cgroup.procs"):
+    for root in roots():
+        for group in _groups(root):
             try:
-                found.update(int(pid) for pid in file.read_text().split())
+                found.update(int(pid) for pid in (group / "cgroup.procs").read_text().split())
             except OSError:
                 continue  # the group went meanwhile, or is threaded
     return found - {os.getpid()}
@@ -66,8 +71,7 @@ def kill() -> bool:
 def remove() -> None:
     """Remove our group and those below it, deepest first."""
     for root in roots():
-        groups = [path.parent for path in root.rglob("cgroup.procs")]
-        for group in sorted(groups, key=lambda path: len(path.parts), reverse=True):
+        for group in sorted(_groups(root), key=lambda path: len(path.parts), reverse=True):
             poll(lambda group=group: _remove_one(group), 2, 0.05)  # type: ignore[misc]
 
 

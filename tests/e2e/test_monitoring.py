@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import yaml
 
 from tests.chart import rendered
 from tests.docs.blocks import Block, blocks
@@ -20,6 +19,7 @@ from tools.cluster.paths import REPOSITORY
 from tools.cluster.versions import PROMETHEUS
 from tools.monitoring import server
 from tools.monitoring.query import Prometheus
+from tools.monitoring.scrape import documented
 from tools.prometheus_operator import crds, operator
 from tools.testbed.handle import CHANGE_TIMEOUT, Handle, identity
 from tools.testbed.install import CHART, RELEASE, Installation
@@ -37,11 +37,10 @@ Config = dict[str, Any]
 
 
 def test_the_plain_configuration_finds_operator_and_engines(shared: Handle, tmp_path: Path) -> None:
-    config = plain_configuration()
-    honoured = {**config["scrape_configs"][1], "job_name": "honoured", "honor_labels": True}
-    config["scrape_configs"].append(honoured)
+    jobs = documented(full_node_kubeconfig())
+    jobs.append({**jobs[1], "job_name": "honoured", "honor_labels": True})
     rules = shutil.copy(RULES, tmp_path)
-    with prometheus(tmp_path, {**config, "global": SECOND, "rule_files": [rules]}) as found:
+    with prometheus(tmp_path, {"scrape_configs": jobs, "global": SECOND, "rule_files": [rules]}) as found:
         sees(found, shared, "dsd-engines", "dsd-operator")
         records_what_the_engine_does(found, shared)
         of_both_jobs = [labels_without_job(found, job) for job in ("dsd-operator", "honoured")]
@@ -95,13 +94,6 @@ def run(folder: Path, page: list[Block], **variables: str) -> None:
 def this_file() -> str:
     """As the pages name it: "runbooks" and monitoring.md."""
     return str(Path(__file__).relative_to(REPOSITORY))
-
-
-def plain_configuration() -> Config:
-    """The scrape configuration in the documentation, with a login from outside the cluster."""
-    (block,) = (b for b in blocks(PAGE) if b.comment == "yaml: scrape")
-    config: Config = yaml.safe_load(block.text)
-    return operator.from_outside(config, full_node_kubeconfig(), [])
 
 
 def prometheus(folder: Path, config: Config) -> AbstractContextManager[Prometheus]:

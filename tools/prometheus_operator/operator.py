@@ -19,6 +19,7 @@ from tools.cluster import ports, shell
 from tools.cluster.api import program
 from tools.cluster.errors import ClusterError
 from tools.cluster.versions import PROMETHEUS_OPERATOR
+from tools.monitoring import scrape
 from tools.monitoring.server import end_with_parent
 from tools.testbed.kube import Json, Kube
 from tools.testbed.waiting import wait_for
@@ -104,7 +105,5 @@ def wait_for_jobs(kube: Kube, namespace: str, name: str, *jobs: str) -> dict[str
 
 def from_outside(made: dict[str, Any], kubeconfig: Path, rule_files: Sequence[Path]) -> dict[str, Any]:
     """The same configuration for a Prometheus outside the cluster: it logs in by a kubeconfig and has its own files."""
-    for job in made["scrape_configs"]:
-        for discovery in job.get("kubernetes_sd_configs") or ():
-            discovery["kubeconfig_file"] = str(kubeconfig)
-    return {**made, "rule_files": [str(file) for file in rule_files]}
+    jobs = scrape.from_outside(made["scrape_configs"], kubeconfig)
+    return {**made, "scrape_configs": jobs, "rule_files": [str(file) for file in rule_files]}

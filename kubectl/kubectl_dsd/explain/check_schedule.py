@@ -77,7 +77,8 @@ def _plugin_off(view: PodView, status: Mapping[str, Any]) -> Finding:
     return kind(
         Reason.RUNTIME_PLUGIN_OFF,
         f"this vLLM{vllm} takes a schedule at start only: the runtime plugin is off",
-        "Use an image with a vLLM that is supported, or delete the pods one by one: they start with the schedule.",
+        "Change what its message names, such as the image's vLLM, or delete the pods one by one: they start with the "
+        "schedule.",
         pod_object(view),
         said=[str((status.get("lastError") or {}).get("message") or "")],
     )

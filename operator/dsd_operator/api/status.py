@@ -37,7 +37,7 @@ class OutOfSyncPod(ApiModel):
     reason: str = Field(
         description=(
             "PodNotReady, PodUnreachable (its mounted file still brings the schedule), TokenRefused, RefusedByEngine "
-            "or RuntimePluginOff (this vLLM version takes a schedule at start only)."
+            "or RuntimePluginOff (this engine takes a schedule at start only)."
         )
     )
 

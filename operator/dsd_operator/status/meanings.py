@@ -96,8 +96,8 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
     ),
     Reason.REFUSED_BY_ENGINE: Meaning("the engine refuses the schedule; the message says why", "change the schedule"),
     Reason.RUNTIME_PLUGIN_OFF: Meaning(
-        "this version of vLLM takes a schedule at start only",
-        "restart the pods, or use an image with a supported vLLM",
+        "this engine takes a schedule at start only; the message says why (an unknown vLLM, a topology, a failure)",
+        "restart the pods, or change what the message names, such as the image's vLLM",
     ),
 }
 """Every reason that is a condition's; the states of single pods included."""

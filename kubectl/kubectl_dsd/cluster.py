@@ -15,7 +15,6 @@ from kubernetes.client.exceptions import ApiException
 
 from dsd_operator.render.labels import selector_string
 from dsd_operator.render.names import names_for
-from dsd_runtime.protocol import STATUS_PATH
 from kubectl_dsd import api_errors, kinds
 from kubectl_dsd.errors import ApiFailure, Failure
 from kubectl_dsd.kubeconfig import TIMEOUT_SECONDS, Login, Target, log_in
@@ -124,10 +123,6 @@ class Cluster:
         """GET on a pod's port; raises ApiFailure. An engine itself waits 10 s for its cores, hence 12 s."""
         proxied = kinds.path("Pod", namespace, f"{pod}:{port}", "proxy" + path)
         return self._send("GET", proxied, f"reach pod {pod} through the API server (pods/proxy)", timeout=timeout)
-
-    def engine_status(self, namespace: str, pod: str) -> Json:
-        """An engine's /dsd/v1/status as it answers; raises ApiFailure."""
-        return self.engine_document(namespace, pod, STATUS_PATH)
 
     def engine_document(self, namespace: str, pod: str, path: str, timeout: float = 12.0) -> Json:
         """What an engine answers on one of the runtime's routes; raises ApiFailure."""

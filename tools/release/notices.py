@@ -18,7 +18,6 @@ from tools.release.projects import PROJECTS, Project
 
 TARGET: Final = REPOSITORY / "THIRD-PARTY.md"
 LOCKS: Final = REPOSITORY / "requirements"
-OWN: Final = frozenset(project.name for project in PROJECTS)
 
 _HEAD: Final = """\
 # Notices of third parties

@@ -15,7 +15,6 @@ from kubectl_dsd.convert.variables import explain, unknowns
 API_KEY: Final = "VLLM_API_KEY"
 _RUNNER: Final = "VLLM_USE_V2_MODEL_RUNNER"
 _RUNNERS: Final = {"0": "V1", "1": "V2"}
-_ONE_ENGINE: Final = ("VLLM_DP_SIZE", "VLLM_DP_RANK", "VLLM_DP_RANK_LOCAL")
 _DEVICES: Final = (
     "CUDA_VISIBLE_DEVICES",
     "NVIDIA_VISIBLE_DEVICES",

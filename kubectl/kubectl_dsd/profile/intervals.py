@@ -13,8 +13,6 @@ from math import exp, log, sqrt
 from statistics import fmean, median, stdev
 from typing import Final
 
-CONFIDENCE: Final = 0.95
-
 _T: Final = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
     2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,

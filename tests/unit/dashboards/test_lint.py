@@ -13,7 +13,6 @@ from tests.unit.dashboards.boards import BOARDS, SELECTOR, Asked, Json, named, p
 PANELS: Final = [pytest.param(panel, id=where) for where, panel in panels()]
 QUERIES: Final = named(queries())
 WINDOW: Final = re.compile(r"\[([^\]]+)\]")
-FUNCTION: Final = re.compile(r"\b(rate|increase|irate)\(")
 
 WHOLE_RANGE: Final = {
     "dsd-deployment: Gain over K=0": "the speed of K=0 is that of the whole range: it seldom runs beside the others",

@@ -20,6 +20,7 @@ _AUDIT_POLICY = {
     "omitStages": ["RequestReceived"],
     "rules": [{"level": "Metadata"}],
 }
+_FRONT_PROXY = "front-proxy-client"  # how the API server introduces itself to aggregated API servers
 # The default client-side limits (20 requests per second) would be what a test of many objects measures.
 _CLIENT_LIMITS = ("--kube-api-qps=500", "--kube-api-burst=1000")
 
@@ -75,6 +76,7 @@ def make_credentials(plane: ControlPlane) -> None:
     authority.issue("apiserver", "kube-apiserver", addresses=addresses)
     authority.issue("admin", "admin", group="system:masters")
     authority.issue("controller-manager", "system:kube-controller-manager")
+    authority.issue(_FRONT_PROXY, _FRONT_PROXY)
     authority.create_key_pair(TOKEN_KEY)
     kubeconfig.write(plane.layout.kubeconfig, plane.server, authority, "admin")
     write_kubeconfig(plane, "controller-manager")
@@ -130,6 +132,7 @@ def apiserver_command(plane: ControlPlane) -> list[str | Path]:
         f"--cert-dir={plane.layout.data / 'apiserver'}",
         "--shutdown-delay-duration=0s",
         "--allow-privileged=true",
+        *_aggregation_options(authority),
     ]
     plugins = [*(["NodeRestriction"] if plane.node_name else []), *plane.admission_plugins]
     if plugins:
@@ -147,6 +150,19 @@ def apiserver_command(plane: ControlPlane) -> list[str | Path]:
         f"--kubelet-certificate-authority={authority.certificate('ca')}",
         f"--kubelet-client-certificate={authority.certificate('admin')}",
         f"--kubelet-client-key={authority.key('admin')}",
+    ]
+
+
+def _aggregation_options(authority: Authority) -> list[str | Path]:
+    """Let other API servers (a metrics adapter, say) stand behind this one, and know whom it asks for."""
+    return [
+        f"--requestheader-client-ca-file={authority.certificate('ca')}",
+        f"--requestheader-allowed-names={_FRONT_PROXY}",
+        "--requestheader-username-headers=X-Remote-User",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+        f"--proxy-client-cert-file={authority.certificate(_FRONT_PROXY)}",
+        f"--proxy-client-key-file={authority.key(_FRONT_PROXY)}",
     ]
 
 
@@ -172,6 +188,7 @@ def controller_manager_command(plane: ControlPlane) -> list[str | Path]:
         "--use-service-account-credentials=true",
         f"--root-ca-file={authority.certificate('ca')}",
         f"--service-account-private-key-file={authority.key(TOKEN_KEY)}",
+        "--horizontal-pod-autoscaler-sync-period=2s",  # a test waits for the second look; 15 s is the default
         *_CLIENT_LIMITS,
     ]
 

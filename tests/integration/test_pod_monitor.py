@@ -54,12 +54,12 @@ def test_without_the_kind_everything_else_goes_on_and_it_heals(place: World, bar
     place.create(monitoring=ON)
     place.engines(1)
     place.wait_schedule(1)
-    ready = place.wait_condition("Ready", reason="MonitoringApiMissing")
+    ready = place.wait_condition("Ready", reason="ApiMissing")
     assert "this cluster has no PodMonitor (monitoring.coreos.com)" in ready["message"]
     assert "install the CRDs of the Prometheus operator" in ready["message"]
     place.wait_condition("Available", status="True")
     place.wait_condition("Progressing", status="False", reason="RolledOut")
-    assert any(event["reason"] == "MonitoringApiMissing" for event in place.events())
+    assert any(event["reason"] == "ApiMissing" for event in place.events())
 
     place.schedule(SECOND)  # nothing waits for a monitor
     place.wait_schedule(1)

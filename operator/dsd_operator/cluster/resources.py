@@ -38,10 +38,10 @@ EVENT: Final = Resource("events.k8s.io/v1", "Event", "events")
 APPLIED: Final = (SERVICE_ACCOUNT, CONFIG_MAP, SERVICE, DEPLOYMENT)
 """What the operator creates for each DSDDeployment."""
 
-OPTIONAL: Final = (POD_MONITOR,)
-"""What it creates where it is wanted, and deletes where it is not. Kinds that a cluster may not have."""
+EXTRA: Final = (POD_MONITOR,)
+"""What it creates where it is wanted, and deletes where it is not (`render.extras`)."""
 
-_BY_KIND: Final = {(r.api_version, r.kind): r for r in (*APPLIED, *OPTIONAL, DSD_DEPLOYMENT)}
+_BY_KIND: Final = {(r.api_version, r.kind): r for r in (*APPLIED, *EXTRA, DSD_DEPLOYMENT)}
 
 
 def resource_of(manifest: Mapping[str, Any]) -> Resource:

@@ -10,18 +10,16 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dsd_operator.cluster import resources
 from dsd_operator.cluster.client import Client
 from dsd_operator.reconcile import optional
 from dsd_operator.reconcile.apply import Report, apply_all
 from dsd_operator.reconcile.memory import Memory
 from dsd_operator.reconcile.queue import Key
+from dsd_operator.render.extras import BY_KIND
 from dsd_operator.status.observed import ApplyFailure
 
 WAIT_SECONDS: Final = 3.0
 """A pass waits this long for the API server, which takes milliseconds as a rule."""
-
-_OPTIONAL: Final = frozenset(kind.kind for kind in resources.OPTIONAL)
 
 Object = Mapping[str, Any]
 
@@ -105,11 +103,11 @@ class Applier:
 async def _everything(
     client: Client, manifests: Sequence[Object], live: Mapping[str, Object], memory: Memory, unwanted: Sequence[Object]
 ) -> Report:
-    """The children that every resource has, and beside them those that a cluster may not know."""
-    always = [m for m in manifests if m["kind"] not in _OPTIONAL]
+    """The children that every resource has, and beside them those that it may do without."""
+    always = [m for m in manifests if m["kind"] not in BY_KIND]
     reports = await asyncio.gather(
         apply_all(client, always, live, memory),
-        *(optional.bring(client, m, memory) for m in manifests if m["kind"] in _OPTIONAL),
+        *(optional.bring(client, m, memory) for m in manifests if m["kind"] in BY_KIND),
         *(optional.drop(client, identity, memory) for identity in unwanted),
     )
     return sum(reports, Report())

@@ -1,7 +1,7 @@
-"""Children of kinds that a cluster may not have: made where they are wanted, deleted where they are not. PodMonitors.
+"""Children that a resource may do without (`render.extras`): made where they are wanted, deleted where they are not.
 
-Apart from the others, which wait for none of them. No watch shows these objects, because a watch needs the kind: each
-pass looks itself, in one request, and in none at all while nothing is wanted and nothing was found.
+Apart from the others, which wait for none of them. No watch shows these objects, because a cluster may not have the
+kind: each pass looks itself, in one request, and in none at all while nothing is wanted and nothing was found.
 """
 
 import logging
@@ -15,6 +15,7 @@ from dsd_operator.cluster.ownership import Claim, claim, controller
 from dsd_operator.cluster.resources import resource_of
 from dsd_operator.reconcile.apply import Report, apply_one, failed
 from dsd_operator.reconcile.memory import Memory
+from dsd_operator.render.extras import BY_KIND
 from dsd_operator.status.observed import ApplyFailure
 
 LOOK_AGAIN_SECONDS: Final = 15.0
@@ -31,8 +32,9 @@ async def bring(client: Client, manifest: Object, memory: Memory) -> Report:
     memory.absent.discard(manifest["kind"])
     try:
         live = await _look(client, manifest)
-        if live is None and not await client.serves(resource_of(manifest)):
-            return _without_kind(manifest)
+        advice = BY_KIND[manifest["kind"]].advice
+        if live is None and advice and not await client.serves(resource_of(manifest)):
+            return _without_kind(manifest, advice)
     except ApiError as error:
         return _apart(failed(manifest, error.message, error=error))
     return _apart(await apply_one(client, manifest, live, memory))
@@ -72,11 +74,10 @@ def _apart(report: Report) -> Report:
     return replace(report, retry=False, delay=0.0, again=max(LOOK_AGAIN_SECONDS, report.delay))
 
 
-def _without_kind(manifest: Object) -> Report:
+def _without_kind(manifest: Object, advice: str) -> Report:
     kind, group = manifest["kind"], manifest["apiVersion"].partition("/")[0]
-    message = (
-        f"this cluster has no {kind} ({group}): install the CRDs of the Prometheus operator, or set "
-        "spec.monitoring.podMonitor.enabled to false. Pods and schedule are not affected"
-    )
+    message = f"this cluster has no {kind} ({group}): {advice}"
+    if not BY_KIND[kind].needed_by_pods:
+        message += ". Pods and schedule are not affected"
     failure = ApplyFailure(kind, manifest["metadata"]["name"], message, missing_kind=True)
     return Report(failures=(failure,), again=LOOK_AGAIN_SECONDS)

@@ -29,9 +29,9 @@ from dsd_operator.reconcile.restarts import new_restarts
 from dsd_operator.reconcile.watches import Watches
 from dsd_operator.render.config_map import read
 from dsd_operator.render.context import RenderContext
+from dsd_operator.render.extras import unwanted
 from dsd_operator.render.names import names_for
 from dsd_operator.render.plan import plan
-from dsd_operator.render.pod_monitor import unwanted
 from dsd_operator.render.preflight import problems, schedule_problems
 from dsd_operator.status.observed import Outcome, PushResult, PushState
 from dsd_operator.status.summarize import summarize, transitions

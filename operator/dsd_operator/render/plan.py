@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dsd_operator.api import DSDDeployment
+from dsd_operator.render import extras
 from dsd_operator.render.config_map import config_map
 from dsd_operator.render.context import RenderContext
 from dsd_operator.render.deployment import deployment
-from dsd_operator.render.pod_monitor import pod_monitor
 from dsd_operator.render.preflight import envelope_problems, schedule_problems
 from dsd_operator.render.quantity import canonical
 from dsd_operator.render.service import service
@@ -34,7 +34,7 @@ def plan(resource: DSDDeployment, context: RenderContext) -> tuple[Manifest, ...
         *([] if bad_schedule else [config_map(resource, context)]),
         service(resource),
         *([] if bad_envelope else [deployment(resource, context)]),
-        *([pod_monitor(resource)] if resource.spec.monitoring.pod_monitor.enabled else []),
+        *extras.wanted(resource, context),
     )
 
 

@@ -8,8 +8,8 @@ from dsd_operator.render.names import names_for
 from dsd_operator.render.owner import child_metadata
 from dsd_operator.render.probes import PORT_NAME
 
+API_VERSION: Final = "monitoring.coreos.com/v1"
 KIND: Final = "PodMonitor"
-_IDENTITY: Final = {"apiVersion": "monitoring.coreos.com/v1", "kind": KIND}
 _PATH: Final = "/metrics"
 
 
@@ -19,20 +19,14 @@ def pod_monitor(resource: DSDDeployment) -> dict[str, Any]:
     metadata = child_metadata(resource)
     endpoint = {"port": PORT_NAME, "path": _PATH, "relabelings": _relabelings(resource)}
     return {
-        **_IDENTITY,
+        "apiVersion": API_VERSION,
+        "kind": KIND,
         "metadata": {**metadata, "labels": {**wanted.labels, **metadata["labels"]}},
         "spec": {
             "selector": {"matchLabels": selector(names_for(resource.metadata.name))},
             "podMetricsEndpoints": [endpoint | ({"interval": wanted.interval} if wanted.interval else {})],
         },
     }
-
-
-def unwanted(resource: DSDDeployment) -> tuple[dict[str, Any], ...]:
-    """Children that the resource did without, but may have had before: apiVersion, kind and metadata."""
-    if resource.spec.monitoring.pod_monitor.enabled:
-        return ()
-    return ({**_IDENTITY, "metadata": child_metadata(resource)},)
 
 
 def _relabelings(resource: DSDDeployment) -> list[dict[str, str]]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dsd_operator.render import pod_monitor
+from dsd_operator.render.extras import EXTRAS
 from dsd_operator.status.conditions import shorten
 from dsd_operator.status.observed import ApplyFailure, Observed, Outcome
 from dsd_operator.status.pods import Fault, can_serve, fault_of
@@ -17,7 +17,7 @@ _SHOWN: Final = 3
 
 _MESSAGE_LENGTH: Final = 1024
 
-_BESIDE: Final = frozenset({pod_monitor.KIND})
+_BESIDE: Final = frozenset(extra.kind for extra in EXTRAS if not extra.needed_by_pods)
 """Kinds of children that no pod needs."""
 
 
@@ -66,7 +66,7 @@ def _reason(failures: Sequence[ApplyFailure]) -> Reason:
     if any(failure.foreign for failure in failures):
         return Reason.FOREIGN_OBJECT
     missing = all(failure.missing_kind for failure in failures)
-    return Reason.MONITORING_API_MISSING if missing else Reason.APPLY_FAILED
+    return Reason.API_MISSING if missing else Reason.APPLY_FAILED
 
 
 def _worst(faults: Sequence[Fault]) -> Blocker:

@@ -51,10 +51,10 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
         "an object that is not ours has the name of a child",
         "delete it, or rename the resource",
     ),
-    Reason.MONITORING_API_MISSING: Meaning(
-        "`monitoring.podMonitor` is on and the cluster has no kind PodMonitor; pods and schedule go on, and no other "
-        "condition knows of it",
-        "install the Prometheus operator's CRDs (found within half a minute), or switch it off",
+    Reason.API_MISSING: Meaning(
+        "the spec asks for a child of a kind that the cluster does not have, such as a PodMonitor; if no pod needs it, "
+        "pods and schedule go on, and no other condition knows of it",
+        "install the CRDs that the message names (found within half a minute), or switch it off",
     ),
     Reason.POD_CREATION_FAILED: Meaning(
         "a quota, a limit range, Pod Security or an admission webhook refuses the pods",

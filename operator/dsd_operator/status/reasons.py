@@ -35,7 +35,7 @@ class Reason(StrEnum):
     INVALID_SPEC = "InvalidSpec"
     APPLY_FAILED = "ApplyFailed"
     FOREIGN_OBJECT = "ForeignObject"
-    MONITORING_API_MISSING = "MonitoringApiMissing"
+    API_MISSING = "ApiMissing"
     POD_CREATION_FAILED = "PodCreationFailed"
     PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded"
 

@@ -236,7 +236,7 @@ def test_a_paused_roll_out(scene: Scene) -> None:
         ("ApplyFailed", "Deployment x: denied", "API server refuses", "webhooks"),
         ("ForeignObject", "Service demo: belongs to Helm", "Service that belongs to somebody", "delete service demo"),
         ("SomethingNew", "words", "no more is found", "message"),
-        ("MonitoringApiMissing", "no PodMonitor", "the cluster has no kind PodMonitor", "Prometheus operator"),
+        ("ApiMissing", "no PodMonitor", "the cluster has no kind PodMonitor", "Prometheus operator"),
     ],
 )  # fmt: skip
 def test_what_the_operator_says_counts(scene: Scene, reason: str, message: str, cause: str, fix: str) -> None:

@@ -5,12 +5,17 @@ from typing import Any, Final
 from dsd_operator.cluster.errors import ApiError, Forbidden, Retry
 from dsd_operator.reconcile.memory import Applied, Memory
 from dsd_operator.reconcile.optional import LOOK_AGAIN_SECONDS, bring, drop
-from dsd_operator.render.pod_monitor import pod_monitor, unwanted
+from dsd_operator.render.extras import unwanted
+from dsd_operator.render.pod_monitor import pod_monitor
 from tests.unit.control.test_apply import FakeServer, Json
 from tests.unit.resources import resource
 
 WANTED: Final = resource({"monitoring": {"podMonitor": {"enabled": True}}})
 KIND: Final = "PodMonitor"
+
+
+def _unwanted() -> Json:
+    return next(identity for identity in unwanted(resource()) if identity["kind"] == KIND)
 
 
 class Server(FakeServer):
@@ -62,7 +67,7 @@ async def test_rights_that_are_missing_are_told_where_it_is_wanted() -> None:
 async def test_what_is_not_wanted_and_not_there_costs_one_look() -> None:
     server: Any = Server()
     memory = Memory("u")
-    (identity,) = unwanted(resource())
+    identity = _unwanted()
     for _ in range(3):
         report = await drop(server, identity, memory)
         assert not report.failures
@@ -73,7 +78,7 @@ async def test_what_is_no_longer_wanted_is_deleted_and_can_come_back() -> None:
     server: Any = Server()
     memory = Memory("u")
     await bring(server, pod_monitor(WANTED), memory)
-    (identity,) = unwanted(resource())
+    identity = _unwanted()
     await drop(server, identity, memory)
     assert (server.deleted, server.live) == (1, {})
     await bring(server, pod_monitor(WANTED), memory)
@@ -83,14 +88,14 @@ async def test_what_is_no_longer_wanted_is_deleted_and_can_come_back() -> None:
 async def test_somebody_elses_is_not_deleted() -> None:
     server: Any = Server()
     server.live[KIND] = {"kind": KIND, "metadata": {"name": "demo", "uid": "x", "labels": {}}}
-    (identity,) = unwanted(resource())
+    identity = _unwanted()
     await drop(server, identity, Memory("u"))
     assert server.deleted == 0
 
 
 async def test_rights_that_are_missing_matter_only_to_what_was_made() -> None:
     server: Any = Server(fails=Forbidden(403, "no"))
-    (identity,) = unwanted(resource())
+    identity = _unwanted()
     never, once = Memory("u"), Memory("u", applied={KIND: Applied("d", "u", "e")})
     assert not (await drop(server, identity, never)).failures
     (failure,) = (await drop(server, identity, once)).failures
@@ -99,6 +104,6 @@ async def test_rights_that_are_missing_matter_only_to_what_was_made() -> None:
 
 async def test_an_api_server_that_does_not_answer_is_asked_again() -> None:
     server: Any = Server(fails=Retry(503, "busy"))
-    (identity,) = unwanted(resource())
+    identity = _unwanted()
     report = await drop(server, identity, Memory("u"))
     assert (report.failures, report.retry, report.again) == ((), False, LOOK_AGAIN_SECONDS)

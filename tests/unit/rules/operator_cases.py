@@ -90,7 +90,7 @@ NOT_READY: Final = (
     ),
     Case(
         "DSDDeploymentNotReady", _FIRES, "the monitor that it asks for cannot be made",
-        [condition("Ready", "False", "MonitoringApiMissing", [1] * 30)], firing=(20,), labels=DEMO,
+        [condition("Ready", "False", "ApiMissing", [1] * 30)], firing=(20,), labels=DEMO,
     ),
     Case(
         "DSDDeploymentNotReady", _SILENT, "loading for an hour and ten minutes, as long as it may by default",

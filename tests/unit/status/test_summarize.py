@@ -238,7 +238,7 @@ def test_a_child_that_is_refused_and_one_that_is_not_ours() -> None:
 def test_a_monitor_that_cannot_be_made_concerns_ready_alone() -> None:
     missing = ApplyFailure("PodMonitor", "demo", "this cluster has no PodMonitor", missing_kind=True)
     before, after = states(SERVING, ALL_WELL), states(SERVING, outcome([push(status=answer())], failures=[missing]))
-    assert after.pop("Ready") == ("False", "MonitoringApiMissing")
+    assert after.pop("Ready") == ("False", "ApiMissing")
     before.pop("Ready")
     assert after == before
     refused = outcome([push(status=answer())], failures=[ApplyFailure("PodMonitor", "demo", "no rights")])

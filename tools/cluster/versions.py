@@ -47,9 +47,23 @@ PROMETHEUS_OPERATOR = Tool(
 )
 PROMETHEUS = Tool("prometheus", "prometheus", "github.com/prometheus/prometheus/cmd/prometheus", "0.305.0")
 KUBECONFORM = Tool("kubeconform", "kubeconform", "github.com/yannh/kubeconform/cmd/kubeconform", "0.8.0")
+PROMETHEUS_ADAPTER = Tool(
+    "prometheus-adapter", "prometheus-adapter", "sigs.k8s.io/prometheus-adapter/cmd/adapter", "0.12.0"
+)
+NETWORK_POLICIES = Tool(
+    "kube-network-policies", "kube-network-policies", "sigs.k8s.io/kube-network-policies/cmd", "0.8.0"
+)
 PAUSE = Tool("pause", "pause", "dsd-operator.io/tools/cluster/pause", "1")
 
 # The order is the order of building: what the API-only mode needs comes first.
 API_ONLY_TOOLS = (ETCD, APISERVER, CONTROLLER_MANAGER, KUBECTL)
 NODE_TOOLS = (*API_ONLY_TOOLS, SCHEDULER, KUBELET, PROXY, REGISTRY, COREDNS, PAUSE)
-ALL_TOOLS = (*NODE_TOOLS, HELM, PROMETHEUS_OPERATOR, PROMETHEUS, KUBECONFORM)
+ALL_TOOLS = (
+    *NODE_TOOLS,
+    HELM,
+    PROMETHEUS_OPERATOR,
+    PROMETHEUS,
+    PROMETHEUS_ADAPTER,
+    NETWORK_POLICIES,
+    KUBECONFORM,
+)

@@ -166,11 +166,27 @@ PODS: Final = (
     ),
 )
 
+CACHE: Final = (
+    Case("cache-empty", "spec: {cache: {}}"),
+    Case("cache-null", "spec: {cache: null}"),
+    Case("cache-existing", "spec: {cache: {existingClaim: models.v2}}"),
+    Case("cache-existing-many-pods", "spec: {cache: {existingClaim: models}, replicas: 4, rollout: {maxSurge: 1}}"),
+    Case("cache-size", "spec: {cache: {size: 100Gi}}"),
+    Case("cache-size-1024Gi", "spec: {cache: {size: 1024Gi, storageClass: fast.ssd, accessMode: ReadWriteOncePod}}"),
+    Case("cache-no-class", "spec: {cache: {size: 1Gi, storageClass: ''}}"),
+    Case("cache-at-zero", "spec: {cache: {size: 1Gi}, replicas: 0}"),
+    Case("cache-shared", "spec: {cache: {size: 1Ti, accessMode: ReadWriteMany}, replicas: 3, rollout: {maxSurge: 1}}"),
+    Case("cache-offline", "spec: {cache: {existingClaim: models, offline: true}}"),
+    Case("cache-offline-on-an-own-volume", "spec: {model: {name: /models/llama}, cache: {offline: true}}"),
+    Case("cache-group", "spec: {cache: {size: 1Gi, fsGroup: 0}}"),
+    Case("model-on-the-cache", "spec: {model: {name: /cache/models/llama}, cache: {existingClaim: models}}"),
+)
+
 NAMES: Final = tuple(
     Case(f"name {name}", f"metadata: {{name: '{name}'}}")
     for name in ("tiny-llama-v0.1", "70b-chat", "123", "a" * 63, "a" * 64, "b" * 253, "vllm", "dsd")
 )
 
 ACCEPTED: Final = (
-    *SCHEDULE, *SMOOTHING, *MONITORING, *MODEL, *DRAFTER, *ARGUMENTS, *ENVIRONMENT, *ENGINE, *PODS, *NAMES,
+    *SCHEDULE, *SMOOTHING, *MONITORING, *MODEL, *DRAFTER, *ARGUMENTS, *ENVIRONMENT, *ENGINE, *PODS, *CACHE, *NAMES,
 )  # fmt: skip

@@ -334,7 +334,32 @@ PODS: Final = (
     Case("name-too-long", f"metadata: {{name: {'a' * 254}}}", "must be no more than 253"),
 )
 
+_SHARE: Final = "set cache.accessMode to ReadWriteMany"
+
+CACHE: Final = (
+    Case("cache-two-claims", "spec: {cache: {existingClaim: a, size: 1Gi}}", "existingClaim and size are both given"),
+    Case("cache-class-of-nothing", "spec: {cache: {storageClass: fast}}", "give its size too"),
+    Case(
+        "cache-mode-of-theirs", "spec: {cache: {existingClaim: a, accessMode: ReadWriteMany}}", "or remove accessMode"
+    ),
+    Case("cache-size-100GB", "spec: {cache: {size: 100GB}}", "not a size: use a number with a suffix"),
+    Case("cache-size-0", "spec: {cache: {size: '0'}}", "above 0"),
+    Case("cache-size-below-0", "spec: {cache: {size: '-1Gi'}}", "above 0"),
+    Case("cache-size-unquoted", "spec: {cache: {size: 100}}", "must be of type string"),
+    Case("cache-read-only", "spec: {cache: {size: 1Gi, accessMode: ReadOnlyMany}}", "supported values"),
+    Case("cache-claim-name", "spec: {cache: {existingClaim: My_Claim}}", "existingClaim in body should match"),
+    Case("cache-class-name", "spec: {cache: {size: 1Gi, storageClass: Fast_SSD}}", "storageClass in body should match"),
+    Case(
+        "cache-of-one-for-two", "spec: {cache: {size: 1Gi}, replicas: 2}", f"and replicas is above 1; {_SHARE}"
+    ),
+    Case("cache-of-one-pod-for-two", "spec: {cache: {size: 1Gi, accessMode: ReadWriteOncePod}, replicas: 2}", _SHARE),
+    Case("cache-of-one-and-surge", "spec: {cache: {size: 1Gi}, rollout: {maxSurge: 1}}", "starts a new pod beside"),
+    Case("cache-group-below-0", "spec: {cache: {size: 1Gi, fsGroup: -1}}", "greater than or equal to 0"),
+    Case("cache-offline-quoted", "spec: {cache: {offline: 'true'}}", "must be of type boolean"),
+    Case("cache-nested", "spec: {cache: {pvc: {size: 1Gi}}}", 'unknown field "spec.cache.pvc"'),
+)  # fmt: skip
+
 REJECTED: Final = (
     *SCHEDULE, *SMOOTHING, *MONITORING, *MODEL, *DRAFTER, *SUPPORT, *PARAMETERS, *ARGUMENTS, *ENVIRONMENT, *ENGINE,
-    *PODS,
+    *PODS, *CACHE,
 )  # fmt: skip

@@ -1,17 +1,21 @@
 """`spec` of a DSDDeployment: what is hot (schedule, smoothing), what scales (replicas), what stands beside the pods
-(monitoring), and the envelope: the rest."""
+(monitoring, service, networkPolicy, podDisruptionBudget), and the envelope: the rest."""
 
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
+from dsd_operator.api.cache import Cache
 from dsd_operator.api.cel import Rule
 from dsd_operator.api.common import EMPTIED, ApiModel, defaults_of, field_extra
+from dsd_operator.api.disruption import PodDisruptionBudget
 from dsd_operator.api.drafter import Drafter
 from dsd_operator.api.engine import Engine
 from dsd_operator.api.model import Model
 from dsd_operator.api.monitoring import Monitoring
+from dsd_operator.api.network import NetworkPolicy
 from dsd_operator.api.pod import POD_TEMPLATE_SCHEMA, RESOURCES_SCHEMA, Rollout, SharedMemory, Startup
+from dsd_operator.api.service import Service
 from dsd_operator.api.spec_rules import RANGE_RULES, SCHEDULE_RULES, SPEC_RULES
 from dsd_runtime.schedule import MAX_RANGES, ScheduleRange, Smoothing
 
@@ -80,6 +84,14 @@ class Spec(ApiModel):
         description="How pods are replaced when a change needs a restart.",
         json_schema_extra=defaults_of(Rollout),
     )
+    cache: Cache = Field(
+        default_factory=Cache,
+        description=(
+            "A claim for weights and for what vLLM compiles, mounted at /cache: a pod that starts a second time "
+            "downloads and compiles nothing."
+        ),
+        json_schema_extra=defaults_of(Cache),
+    )
     pod_template: Annotated[dict[str, Any], WithJsonSchema(POD_TEMPLATE_SCHEMA)] = Field(
         default_factory=dict,
         description=(
@@ -91,4 +103,19 @@ class Spec(ApiModel):
         default_factory=Monitoring,
         description="What Prometheus is told of the engines. A change touches no pod.",
         json_schema_extra=dict(EMPTIED),
+    )
+    service: Service = Field(
+        default_factory=Service,
+        description="The Service in front of the engines. A change touches no pod.",
+        json_schema_extra=defaults_of(Service),
+    )
+    network_policy: NetworkPolicy = Field(
+        default_factory=NetworkPolicy,
+        description="Who may reach the pods. A change touches no pod.",
+        json_schema_extra=defaults_of(NetworkPolicy),
+    )
+    pod_disruption_budget: PodDisruptionBudget = Field(
+        default_factory=PodDisruptionBudget,
+        description="How many pods the drain of nodes may take at once. A change touches no pod.",
+        json_schema_extra=defaults_of(PodDisruptionBudget),
     )

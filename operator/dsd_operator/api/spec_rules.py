@@ -44,9 +44,34 @@ RANGE_RULES: Final = (
 
 _MAXIMUM: Final = "self.drafter.numSpeculativeTokens"
 _TARGET_SIZE: Final = "(has(self.engine.tensorParallelSize) ? self.engine.tensorParallelSize : 1)"
+_NODES: Final = "self.engine.nodes"
 _DRAFT_SIZE: Final = "self.drafter.tensorParallelSize"
 
+_ONE_POD_CLAIM: Final = (
+    "has(self.cache.size) && !(has(self.cache.accessMode) && self.cache.accessMode == 'ReadWriteMany')"
+)
+_SHARED: Final = (
+    "set cache.accessMode to ReadWriteMany (where the claim is made already: name one of that mode in existingClaim)"
+)
+
+CACHE_RULES: Final = (
+    Rule(
+        f"!({_ONE_POD_CLAIM}) || !has(self.replicas) || self.replicas <= 1",
+        "a cache of access mode ReadWriteOnce or ReadWriteOncePod serves one pod, and replicas is above 1; "
+        f"{_SHARED}, or keep replicas at 1",
+        field_path=".cache",
+    ),
+    Rule(
+        f"!({_ONE_POD_CLAIM}) || !has(self.rollout.maxSurge) || self.rollout.maxSurge == 0",
+        "rollout.maxSurge above 0 starts a new pod beside the old one, and a cache of access mode ReadWriteOnce or "
+        f"ReadWriteOncePod serves one pod; {_SHARED}, or maxSurge to 0",
+        field_path=".cache",
+    ),
+)
+"""Rules on the spec (`self`): how many pods may use a claim of its own."""
+
 SPEC_RULES: Final = (
+    *CACHE_RULES,
     Rule(
         f"self.schedule.all(r, r.numSpeculativeTokens <= {_MAXIMUM})",
         "numSpeculativeTokens of a range must not be above drafter.numSpeculativeTokens",
@@ -57,6 +82,12 @@ SPEC_RULES: Final = (
         ".schedule",
     ),
     *support_rules(),
+    Rule(
+        f"!has({_NODES}) || {_NODES} == 1 || {_TARGET_SIZE} % {_NODES} == 0",
+        "an engine over several nodes splits its model evenly: set engine.tensorParallelSize to a multiple of "
+        "engine.nodes (the GPUs of all its nodes together)",
+        field_path=".engine.tensorParallelSize",
+    ),
     Rule(
         f"!has({_DRAFT_SIZE}) || {_DRAFT_SIZE} in [1, {_TARGET_SIZE}]",
         "must be 1 or the same as engine.tensorParallelSize (1 if that is not set)",

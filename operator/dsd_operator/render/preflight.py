@@ -6,9 +6,10 @@ Two groups, because the hot path stands alone: a bad podTemplate must not hold u
 from collections.abc import Iterator
 
 from dsd_operator.api import DSDDeployment, Spec
+from dsd_operator.api.quantity import parse
 from dsd_operator.render.budget import lora_problems
 from dsd_operator.render.owned import engine_container, owned_problems
-from dsd_operator.render.quantity import parse, resource_problems
+from dsd_operator.render.quantity import resource_problems
 from dsd_operator.render.shapes import POD_TEMPLATE, shape_problems
 from dsd_operator.render.synthetic import synthetic_problems
 from dsd_operator.render.verdict import verdict_of

@@ -1,41 +1,10 @@
-"""Kubernetes quantities: by value, so that `1024Mi` and `1Gi` are the same, and with hints for what is refused."""
+"""Quantities as users write them: what is wrong with them, in words, and the spelling that the API takes."""
 
-import re
 from collections.abc import Iterator, Mapping
-from decimal import Decimal, InvalidOperation
-from typing import Any, Final
+from typing import Any
 
+from dsd_operator.api.quantity import parse
 from dsd_runtime.schedule import Problem
-
-_BINARY: Final = {f"{unit}i": Decimal(1024) ** power for power, unit in enumerate("KMGTPE", start=1)}
-_DECIMAL: Final = {unit: Decimal(1000) ** power for power, unit in enumerate(("", "k", "M", "G", "T", "P", "E"))}
-_SMALL: Final = {"n": Decimal("1e-9"), "u": Decimal("1e-6"), "m": Decimal("1e-3")}
-_SUFFIXES: Final = {**_BINARY, **_DECIMAL, **_SMALL}
-_QUANTITY: Final = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d{1,3})|([KMGTPE]i|[numkMGTPE]))?")
-
-_HINT: Final = "use a number with a suffix such as 500m, 0.5, 16Gi or 16G"
-
-
-def parse(value: object) -> Decimal:
-    """The amount; raises ValueError with a hint where Kubernetes would refuse it."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"{value!r} is not a quantity; {_HINT}")
-    match = _QUANTITY.fullmatch(str(value))
-    if match is None:
-        raise ValueError(f"{str(value)!r} is not a quantity; {_HINT}")
-    number, exponent, suffix = match.groups()
-    try:
-        return Decimal(number + (exponent or "")) * _SUFFIXES[suffix or ""]
-    except InvalidOperation as error:
-        raise ValueError(f"{str(value)!r} is out of range; {_HINT}") from error
-
-
-def canonical(value: object) -> str:
-    """One spelling per amount, for comparing; what is no quantity stays as it is."""
-    try:
-        return format(parse(value).normalize(), "f")
-    except ValueError:
-        return str(value)
 
 
 def text(value: object) -> object:

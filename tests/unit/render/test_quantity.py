@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from dsd_operator.api.quantity import canonical, parse
 from dsd_operator.render.plan import digest
 from dsd_operator.render.preflight import envelope_problems
-from dsd_operator.render.quantity import canonical, parse
 from tests.unit.resources import engine, manifests, resource
 
 EQUAL = [

@@ -6,9 +6,16 @@ from pathlib import Path
 from tools.cluster import components, gobuild, network, oci_archive, paths, shell, versions
 from tools.cluster.components import Component
 from tools.cluster.paths import Layout
+from tools.cluster.versions import Tool
 
 NAMESPACE = "k8s.io"
-PAUSE_IMAGE = f"dsd-operator.local/pause:{gobuild.build_key(versions.PAUSE)}"
+
+
+def _reference(tool: Tool) -> str:
+    return f"dsd-operator.local/{tool.name}:{gobuild.build_key(tool)}"
+
+
+PAUSE_IMAGE = _reference(versions.PAUSE)
 _CNI_PROGRAMS = "/usr/lib/cni"
 _CRI = 'plugins."io.containerd.grpc.v1.cri"'
 
@@ -117,12 +124,15 @@ def remove_images(layout: Layout, gone: Collection[str]) -> None:
         shell.run(_ctr(layout, "images", "remove", *names))
 
 
-def import_pause_image(layout: Layout) -> None:
-    """Give containerd the image that holds a pod's namespaces."""
-    if PAUSE_IMAGE not in images(layout):
-        archive = layout.data / "pause.tar"
-        oci_archive.write(archive, gobuild.binary(versions.PAUSE), PAUSE_IMAGE)
+def import_program(layout: Layout, tool: Tool, stop_signal: str = "SIGTERM") -> str:
+    """Give containerd an image of one built program, and return what it is called."""
+    reference = _reference(tool)
+    if reference not in images(layout):
+        archive = layout.data / f"{tool.name}.tar"
+        oci_archive.write(archive, gobuild.binary(tool), reference, stop_signal=stop_signal)
         shell.run(_ctr(layout, "images", "import", archive))
+        archive.unlink()
+    return reference
 
 
 def forget_containers(layout: Layout) -> list[str]:

@@ -138,7 +138,7 @@ def _start_anew() -> None:
         cgroups.ensure()
         _make_credentials(plane)
         components.start(place, *_foundation(plane))
-        container_runtime.import_pause_image(place)
+        container_runtime.import_program(place, versions.PAUSE)
         dns.grant_rights(plane)
         components.start(place, *_rest(plane))
     record = {"etcd_ports": etcd_ports, "boot": processes.boot_id(), "programs": _programs()}

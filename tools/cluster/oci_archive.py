@@ -11,14 +11,19 @@ _CONFIG = "application/vnd.oci.image.config.v1+json"
 _LAYER = "application/vnd.oci.image.layer.v1.tar"
 
 
-def write(archive: Path, program: Path, reference: str, architecture: str = "amd64") -> None:
-    """Write an OCI archive of an image called ``reference`` that holds and starts ``/NAME`` of the program."""
+def write(
+    archive: Path, program: Path, reference: str, architecture: str = "amd64", stop_signal: str = "SIGTERM"
+) -> None:
+    """Write an OCI archive of an image called ``reference`` that holds and starts ``/NAME`` of the program.
+
+    ``stop_signal`` asks it to end.
+    """
     layer = _tar({program.name: program.read_bytes()}, mode=0o755)
     config = json.dumps(
         {
             "architecture": architecture,
             "os": "linux",
-            "config": {"Entrypoint": [f"/{program.name}"], "User": "65535:65535"},
+            "config": {"Entrypoint": [f"/{program.name}"], "User": "65535:65535", "StopSignal": stop_signal},
             "rootfs": {"type": "layers", "diff_ids": [_digest(layer)]},
         }
     ).encode()

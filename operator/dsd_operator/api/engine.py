@@ -11,6 +11,8 @@ from dsd_operator.api.common import ApiModel, PositiveInt32, field_extra
 ModelRunner = Literal["Auto", "V1", "V2"]
 
 
+MAX_NODES: Final = 256
+
 _FREE_OBJECT: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
@@ -92,7 +94,20 @@ class Engine(ApiModel):
     )
     tensor_parallel_size: PositiveInt32 | None = Field(
         default=None,
-        description="GPUs of one pod over which the model is split; ask for as many in spec.resources. Default: 1.",
+        description=(
+            "GPUs over which the model is split, in all nodes of one engine together; ask for the share of one node in "
+            "spec.resources. Default: 1."
+        ),
+    )
+    nodes: int = Field(
+        default=1,
+        ge=1,
+        le=MAX_NODES,
+        description=(
+            "Nodes that one engine spans, for a model that needs more GPUs than one node has. Above 1 each replica is "
+            "a group of that many pods, made by a LeaderWorkerSet (leaderworkerset.x-k8s.io/v1) in place of a "
+            "Deployment, and tensorParallelSize must be a multiple of it. A change moves engines as a roll-out does."
+        ),
     )
     gpu_memory_utilization: float | None = Field(
         default=None,

@@ -23,6 +23,7 @@ FIELD_MANAGER: Final = "dsd-operator"
 STATUS_FIELD_MANAGER: Final = "dsd-operator-status"
 
 _APPLY: Final = "application/apply-patch+yaml"
+_MERGE: Final = "application/merge-patch+json"
 _JSON: Final = "application/json"
 _ACCEPT: Final = "application/json, application/jwk-set+json"
 _TIMEOUT_SECONDS: Final = 15.0
@@ -91,6 +92,17 @@ class Client:
         path = resources.resource_of(manifest).path(meta["namespace"], meta["name"], "status")
         query = {"fieldManager": STATUS_FIELD_MANAGER, "force": "true"}
         return await self._json("PATCH", path, query, manifest, _APPLY)
+
+    async def scale(self, thing: Manifest, replicas: int) -> None:
+        """Set `spec.replicas` of this very object in this very version; Conflict if it has changed.
+
+        For a workload that is on its way out: applying it would need its whole spec, which nobody asks for any more.
+        """
+        meta = thing["metadata"]
+        path = resources.resource_of(thing).path(meta["namespace"], meta["name"])
+        seen = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
+        body = {"metadata": seen, "spec": {"replicas": replicas}}
+        await self._json("PATCH", path, {"fieldManager": FIELD_MANAGER}, body, _MERGE)
 
     async def delete(self, thing: Manifest) -> None:
         """Delete this very object in this very version; Conflict if it has changed, nothing happens if it is gone."""

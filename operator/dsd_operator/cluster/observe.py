@@ -6,35 +6,21 @@ From the server and not from the watches: a pass that was woken by one event mus
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from dsd_operator.api import DSDDeployment
 from dsd_operator.cluster import resources
 from dsd_operator.cluster.client import Client
 from dsd_operator.cluster.ownership import Claim, claim, controller
-from dsd_operator.render.labels import selector_string
-from dsd_operator.render.names import names_for
+from dsd_operator.render import leader_worker_set as groups
+from dsd_operator.render.labels import all_pods, is_worker, joined, selector_string
+from dsd_operator.render.names import Names, names_for
 from dsd_operator.render.owner import owner_reference
 from dsd_operator.status.observed import Observed
+from dsd_operator.status.workload import of_deployment, of_groups
 
 Object = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """What is there: the objects under our children's names, whoever made them, and our pods."""
-
-    live: Mapping[str, Object]
-    """By kind; only kinds that exist."""
-    observed: Observed
-
-    def with_applied(self, applied: Iterable[Object]) -> "Snapshot":
-        """The same look with what the API server answered to our applies, so that the status is not a pass behind."""
-        new = {str(o["kind"]): o for o in applied}
-        deployment = new.get("Deployment", self.observed.deployment)
-        config_map = new.get("ConfigMap", self.observed.config_map)
-        observed = replace(self.observed, deployment=deployment, config_map=config_map)
-        return Snapshot({**self.live, **new}, observed)
 
 
 @dataclass(frozen=True)
@@ -42,35 +28,91 @@ class Found:
     """What stands under the names of one resource's children, and what carries its labels, whoever made it."""
 
     children: Mapping[str, Object]
+    """By kind; only kinds that exist."""
     replica_sets: Sequence[Object]
     pods: Sequence[Object]
+    stateful_sets: Sequence[Object] = ()
+    groups: bool = False
+    """Whether a LeaderWorkerSet was looked for."""
 
-    def of(self, resource: DSDDeployment) -> Snapshot:
+    def of(self, resource: DSDDeployment) -> "Snapshot":
         """What of it belongs to `resource`."""
-        owner = owner_reference(resource)
-        ours = {kind: child for kind, child in self.children.items() if claim(child, owner) is not Claim.FOREIGN}
-        deployment = ours.get("Deployment")
-        own_sets = _controlled_by({deployment["metadata"]["uid"]} if deployment else set(), self.replica_sets)
-        # Made by one of our ReplicaSets: a stranger's pod with our labels gets no token and no count.
-        own_pods = _controlled_by({r["metadata"]["uid"] for r in own_sets}, self.pods)
-        return Snapshot(self.children, Observed(deployment, own_sets, own_pods, ours.get("ConfigMap")))
+        return Snapshot(self, owner_reference(resource))
 
 
-async def look(client: Client, namespace: str, name: str) -> Found:
+@dataclass(frozen=True)
+class Snapshot:
+    """What is there: the objects under our children's names, whoever made them, and our pods."""
+
+    found: Found
+    owner: Object
+
+    @property
+    def live(self) -> Mapping[str, Object]:
+        """The objects under our children's names, by kind."""
+        return self.found.children
+
+    @cached_property
+    def observed(self) -> Observed:
+        """What is ours of it."""
+        found, live = self.found, self.found.children
+        ours = {kind: child for kind, child in live.items() if claim(child, self.owner) is not Claim.FOREIGN}
+        # A stranger's pod with our labels gets no token and no count, so each must descend from our workload.
+        engines = [pod for pod in found.pods if not is_worker(pod)]
+        replica_sets = _controlled_by(_uids([ours.get("Deployment")]), found.replica_sets)
+        single = _controlled_by(_uids(replica_sets), engines)
+        leader_sets = _controlled_by(_uids([ours.get(groups.KIND)]), found.stateful_sets)
+        leaders = _controlled_by(_uids(leader_sets), engines)
+        worker_sets = _controlled_by(_uids(leaders), found.stateful_sets)
+        workers = _controlled_by(_uids(worker_sets), found.pods)
+        workloads = []
+        if "Deployment" in ours:
+            workloads.append(of_deployment(ours["Deployment"], replica_sets))
+        if groups.KIND in ours:
+            workloads.append(of_groups(ours[groups.KIND], next(iter(leader_sets), None), leaders, workers))
+        return Observed(tuple(workloads), (*single, *leaders), ours.get("ConfigMap"), workers)
+
+    def with_applied(self, applied: Iterable[Object]) -> "Snapshot":
+        """The same look with what the API server answered to our applies, so that the status is not a pass behind."""
+        new = {str(o["kind"]): o for o in applied}
+        return replace(self, found=replace(self.found, children={**self.found.children, **new}))
+
+
+async def look(client: Client, namespace: str, name: str, groups_too: bool) -> Found:
     """Read all children and pods of a resource by its name; ApiError if one of the reads fails.
 
     The resource itself is read after them: when its children are being orphaned, it shows that it is being deleted.
     The other way round a pass could take them for damaged, and tie them to a resource that is about to go.
     """
     names = names_for(name)
-    selector = selector_string(names)
-    children, replica_sets, pods = await asyncio.gather(
+    children, replica_sets, pods, found_groups = await asyncio.gather(
         asyncio.gather(*(client.get(kind, namespace, names.base) for kind in resources.APPLIED)),
-        client.list(resources.REPLICA_SET, namespace, selector),
-        client.list(resources.POD, namespace, selector),
+        client.list(resources.REPLICA_SET, namespace, selector_string(names)),
+        client.list(resources.POD, namespace, joined(all_pods(names))),
+        _groups(client, namespace, names) if groups_too else _no_groups(),
     )
     live = {r.kind: child for r, child in zip(resources.APPLIED, children, strict=True) if child is not None}
-    return Found(live, replica_sets, pods)
+    group, stateful_sets = found_groups
+    if group is not None:
+        live[groups.KIND] = group
+    return Found(live, replica_sets, pods, stateful_sets, groups_too)
+
+
+async def _groups(client: Client, namespace: str, names: Names) -> tuple[Object | None, Sequence[Object]]:
+    """The LeaderWorkerSet and what its controller made of it."""
+    group, stateful_sets = await asyncio.gather(
+        client.get(resources.LEADER_WORKER_SET, namespace, names.group),
+        client.list(resources.STATEFUL_SET, namespace, groups.members(names)),
+    )
+    return group, stateful_sets
+
+
+async def _no_groups() -> tuple[None, Sequence[Object]]:
+    return None, ()
+
+
+def _uids(objects: Iterable[Object | None]) -> set[str]:
+    return {thing["metadata"]["uid"] for thing in objects if thing is not None}
 
 
 def _controlled_by(uids: set[str], objects: Sequence[Object]) -> tuple[Object, ...]:

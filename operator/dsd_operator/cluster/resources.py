@@ -31,17 +31,20 @@ CONFIG_MAP: Final = Resource("v1", "ConfigMap", "configmaps")
 SERVICE: Final = Resource("v1", "Service", "services")
 DEPLOYMENT: Final = Resource("apps/v1", "Deployment", "deployments")
 REPLICA_SET: Final = Resource("apps/v1", "ReplicaSet", "replicasets")
+STATEFUL_SET: Final = Resource("apps/v1", "StatefulSet", "statefulsets")
+LEADER_WORKER_SET: Final = Resource("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkersets")
 POD: Final = Resource("v1", "Pod", "pods")
 POD_MONITOR: Final = Resource("monitoring.coreos.com/v1", "PodMonitor", "podmonitors")
 EVENT: Final = Resource("events.k8s.io/v1", "Event", "events")
 
 APPLIED: Final = (SERVICE_ACCOUNT, CONFIG_MAP, SERVICE, DEPLOYMENT)
-"""What the operator creates for each DSDDeployment."""
+"""What the operator creates for each DSDDeployment; a LEADER_WORKER_SET instead of the Deployment for engines that span
+several nodes."""
 
 EXTRA: Final = (POD_MONITOR,)
 """What it creates where it is wanted, and deletes where it is not (`render.extras`)."""
 
-_BY_KIND: Final = {(r.api_version, r.kind): r for r in (*APPLIED, *EXTRA, DSD_DEPLOYMENT)}
+_BY_KIND: Final = {(r.api_version, r.kind): r for r in (*APPLIED, LEADER_WORKER_SET, *EXTRA, DSD_DEPLOYMENT)}
 
 
 def resource_of(manifest: Mapping[str, Any]) -> Resource:

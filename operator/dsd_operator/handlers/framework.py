@@ -9,7 +9,7 @@ import kopf
 from dsd_operator.api.constants import GROUP
 from dsd_operator.cluster.connection import load_connection
 from dsd_operator.handlers.watch import CHILDREN
-from dsd_operator.render.labels import MANAGED_SELECTOR
+from dsd_operator.render.labels import WATCHED_SELECTOR
 
 _BACKOFF_LIMIT_SECONDS: Final = 30.0
 
@@ -39,7 +39,7 @@ def settings() -> kopf.OperatorSettings:
     made.networking.error_backoffs = Backoffs()
     made.networking.enforce_retry_after = True
     for child in CHILDREN:
-        made.watching.label_selectors[child] = MANAGED_SELECTOR
+        made.watching.label_selectors[child] = WATCHED_SELECTOR
     return made
 
 

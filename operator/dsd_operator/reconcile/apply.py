@@ -15,12 +15,17 @@ from typing import Any, Final
 from dsd_operator.cluster.client import FIELD_MANAGER, Client
 from dsd_operator.cluster.errors import ApiError, Forbidden, Gone, Invalid, Retry
 from dsd_operator.cluster.ownership import Claim, claim, controller
+from dsd_operator.cluster.resources import resource_of
 from dsd_operator.reconcile.memory import Applied, Memory
 from dsd_operator.render.plan import digest
+from dsd_operator.render.workload import ADVICE, KINDS
 from dsd_operator.status.observed import ApplyFailure
 
-_LAST: Final = frozenset({"Deployment"})
+_LAST: Final = frozenset(KINDS)
 """Applied after the others: its pods need them."""
+
+LOOK_AGAIN_SECONDS: Final = 15.0
+"""How soon a kind that the cluster does not have is looked for again: nothing tells when it comes."""
 
 _LEFT_OVER: Final = "; it is left over from an earlier resource of this name: delete it, and it is made anew"
 """Some clusters (OpenShift) let only those change an owner who may delete the object, which we may not."""
@@ -86,6 +91,8 @@ async def _send(client: Client, manifest: Object, wanted: str, standing: Claim, 
     try:
         stored = await client.apply(manifest)
     except ApiError as error:
+        if isinstance(error, Gone) and await _is_unknown(client, manifest):
+            return without_kind(manifest, ADVICE[kind])
         level = logging.DEBUG if isinstance(error, Gone) else logging.WARNING  # the namespace is on its way out
         _log.log(level, "The API server refuses %s %s: %s", kind, name, error.message)
         left_over = standing is Claim.ORPHAN and isinstance(error, Forbidden)
@@ -97,12 +104,30 @@ async def _send(client: Client, manifest: Object, wanted: str, standing: Claim, 
     return Report(applied=(stored,))
 
 
+async def _is_unknown(client: Client, manifest: Object) -> bool:
+    """Whether it is for its kind that the API server finds nothing."""
+    if manifest["kind"] not in ADVICE:
+        return False
+    try:
+        return not await client.serves(resource_of(manifest))
+    except ApiError:
+        return False
+
+
 def failed(manifest: Object, message: str, foreign: bool = False, error: ApiError | None = None) -> Report:
     """The report of a child that could not be brought; `error` decides whether another try is worth it."""
     failure = ApplyFailure(manifest["kind"], manifest["metadata"]["name"], message, foreign)
     # What is invalid stays so until the resource changes, and that is an event.
     retry = not isinstance(error, Invalid)
     return Report(failures=(failure,), retry=retry, delay=error.delay if isinstance(error, Retry) else 0.0)
+
+
+def without_kind(manifest: Object, advice: str) -> Report:
+    """The report of a child whose kind the cluster does not have: looked for again, outside the backoff."""
+    kind, group = manifest["kind"], manifest["apiVersion"].partition("/")[0]
+    message = f"this cluster has no {kind} ({group}): {advice}"
+    failure = ApplyFailure(kind, manifest["metadata"]["name"], message, missing_kind=True)
+    return Report(failures=(failure,), again=LOOK_AGAIN_SECONDS)
 
 
 def _record(wanted: str, live: Object) -> Applied:

@@ -7,20 +7,15 @@ kind: each pass looks itself, in one request, and in none at all while nothing i
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from dsd_operator.cluster.client import Client
 from dsd_operator.cluster.errors import ApiError, Forbidden
 from dsd_operator.cluster.ownership import Claim, claim, controller
 from dsd_operator.cluster.resources import resource_of
-from dsd_operator.reconcile.apply import Report, apply_one, failed
+from dsd_operator.reconcile.apply import LOOK_AGAIN_SECONDS, Report, apply_one, failed, without_kind
 from dsd_operator.reconcile.memory import Memory
 from dsd_operator.render.extras import BY_KIND
-from dsd_operator.status.observed import ApplyFailure
-
-LOOK_AGAIN_SECONDS: Final = 15.0
-"""How soon what failed is tried again. Not by the resource's own backoff: a monitor that can never be made would leave
-it long, and what serves would wait for it when it fails."""
 
 Object = Mapping[str, Any]
 
@@ -34,7 +29,8 @@ async def bring(client: Client, manifest: Object, memory: Memory) -> Report:
         live = await _look(client, manifest)
         advice = BY_KIND[manifest["kind"]].advice
         if live is None and advice and not await client.serves(resource_of(manifest)):
-            return _without_kind(manifest, advice)
+            beside = "" if BY_KIND[manifest["kind"]].needed_by_pods else ". Pods and schedule are not affected"
+            return without_kind(manifest, advice + beside)
     except ApiError as error:
         return _apart(failed(manifest, error.message, error=error))
     return _apart(await apply_one(client, manifest, live, memory))
@@ -68,16 +64,8 @@ async def _look(client: Client, manifest: Object) -> Object | None:
 
 
 def _apart(report: Report) -> Report:
-    """The same report, tried again outside the backoff."""
+    """The same report, tried again outside the resource's own backoff: a monitor that can never be made would leave
+    that long, and what serves would wait for it when it fails."""
     if not report.retry:
         return report
     return replace(report, retry=False, delay=0.0, again=max(LOOK_AGAIN_SECONDS, report.delay))
-
-
-def _without_kind(manifest: Object, advice: str) -> Report:
-    kind, group = manifest["kind"], manifest["apiVersion"].partition("/")[0]
-    message = f"this cluster has no {kind} ({group}): {advice}"
-    if not BY_KIND[kind].needed_by_pods:
-        message += ". Pods and schedule are not affected"
-    failure = ApplyFailure(kind, manifest["metadata"]["name"], message, missing_kind=True)
-    return Report(failures=(failure,), again=LOOK_AGAIN_SECONDS)

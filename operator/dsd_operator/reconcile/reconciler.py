@@ -17,7 +17,7 @@ from dsd_operator.cluster.keys import Keys
 from dsd_operator.cluster.observe import Snapshot, look
 from dsd_operator.cluster.tokens import Tokens
 from dsd_operator.metrics import Metrics
-from dsd_operator.reconcile import apply, push, revisions
+from dsd_operator.reconcile import apply, handover, push, revisions
 from dsd_operator.reconcile.applier import Applier
 from dsd_operator.reconcile.auth import audience, auth_for
 from dsd_operator.reconcile.delivery import Target
@@ -27,6 +27,7 @@ from dsd_operator.reconcile.push import Pusher
 from dsd_operator.reconcile.queue import Key
 from dsd_operator.reconcile.restarts import new_restarts
 from dsd_operator.reconcile.watches import Watches
+from dsd_operator.render import leader_worker_set as groups
 from dsd_operator.render.config_map import read
 from dsd_operator.render.context import RenderContext
 from dsd_operator.render.extras import unwanted
@@ -93,7 +94,10 @@ class Reconciler:
 
     async def reconcile(self, key: Key) -> Done:
         """Bring the cluster and the pods to what the resource says; raises ApiError if they cannot even be read."""
-        found = await look(self.client, *key)
+        return await self._reconcile(key, groups_too=self._may_have_groups(key))
+
+    async def _reconcile(self, key: Key, groups_too: bool) -> Done:
+        found = await look(self.client, *key, groups_too)
         body = await self.client.get(resources.DSD_DEPLOYMENT, *key)
         if body is None:
             self._forget(key)
@@ -106,10 +110,13 @@ class Reconciler:
         except InvalidResource as error:
             await self._publish(body, unreadable(body, error.problems, self._timestamp()))
             return Done()
+        if groups.is_wanted(resource) and not groups_too:
+            return await self._reconcile(key, groups_too=True)
         memory, snapshot = self._memory(key, resource), found.of(resource)
+        _note_groups(resource, snapshot, memory)
         self.metrics.engine_restarts(*key, new_restarts(snapshot.observed.pods, memory))
         work = await self._work(key, resource, snapshot, memory)
-        for child in (work.snapshot.observed.deployment, work.snapshot.observed.config_map):
+        for child in (work.snapshot.live.get("Deployment"), work.snapshot.observed.config_map):
             self.watches.read(child)
         outcome = work.outcome(problems(resource))
         await self._publish(body, summarize(resource, work.snapshot.observed, outcome, self._timestamp()))
@@ -124,7 +131,7 @@ class Reconciler:
             revision = self._revision(resource, snapshot, overtaken, memory)
             target = Target(key, audience(key), revision, resource.spec.schedule, resource.spec.smoothing)
             self._note_change(resource, target, memory)
-            manifests = plan(resource, await self._context(key, snapshot, revision))
+            manifests = plan(resource, await self._context(key, resource, snapshot, revision))
             keys = self.keys.known()
             children, pods = await asyncio.gather(
                 self.applier.apply(key, manifests, snapshot.live, memory, unwanted(resource)),
@@ -134,6 +141,7 @@ class Reconciler:
             if not pods.overtaken and self.keys.known() == keys:
                 break
             overtaken = pods.overtaken or overtaken
+        children += await handover.release(self.client, resource, snapshot.observed)
         return _Work(snapshot, revision, target.hash, children, pods)
 
     async def _push(self, target: Target, snapshot: Snapshot, memory: Memory) -> push.Report:
@@ -144,7 +152,7 @@ class Reconciler:
     async def _without_schedule(self, key: Key, resource: DSDDeployment, snapshot: Snapshot, memory: Memory) -> _Work:
         """The schedule itself cannot be used: the plan leaves out what needs it, and pods keep what they have."""
         revision = self._revision(resource, snapshot, (), memory)
-        manifests = plan(resource, await self._context(key, snapshot, revision))
+        manifests = plan(resource, await self._context(key, resource, snapshot, revision))
         applied = await self.applier.apply(key, manifests, snapshot.live, memory, unwanted(resource))
         return _Work(snapshot.with_applied(applied.applied), None, None, applied, push.Report())
 
@@ -154,11 +162,13 @@ class Reconciler:
         now_ms = int(self.now().timestamp() * 1000)
         return revisions.choose(resource, snapshot.observed.config_map, seen, memory, now_ms)
 
-    async def _context(self, key: Key, snapshot: Snapshot, revision: Revision) -> RenderContext:
+    async def _context(
+        self, key: Key, resource: DSDDeployment, snapshot: Snapshot, revision: Revision
+    ) -> RenderContext:
         config_map = snapshot.observed.config_map
         stored = read(config_map) if config_map is not None else None
         auth = await auth_for(key, self.keys, self.tokens.subject, stored)
-        return RenderContext(self.runtime_image, revision, auth)
+        return RenderContext(self.runtime_image, revision, auth, handover.held(resource, snapshot.observed))
 
     async def _publish(self, body: Mapping[str, Any], status: dict[str, Any]) -> None:
         """Write the status if it changed, and tell the transitions; the metrics follow in any case."""
@@ -185,6 +195,11 @@ class Reconciler:
             self.metrics.schedule_apply_seconds.observe(self.clock() - memory.changed_at)
         memory.changed_at = None
 
+    def _may_have_groups(self, key: Key) -> bool:
+        """Whether a look for a LeaderWorkerSet is worth its requests; most resources never have one."""
+        memory = self._memories.get(key)
+        return memory is None or groups.KIND not in memory.absent
+
     def _memory(self, key: Key, resource: DSDDeployment) -> Memory:
         memory = self._memories.get(key)
         if memory is not None and memory.uid == resource.metadata.uid:
@@ -209,6 +224,13 @@ class Reconciler:
 
     def _timestamp(self) -> str:
         return self.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _note_groups(resource: DSDDeployment, snapshot: Snapshot, memory: Memory) -> None:
+    if groups.is_wanted(resource) or groups.KIND in snapshot.live:
+        memory.absent.discard(groups.KIND)
+    else:
+        memory.absent.add(groups.KIND)
 
 
 def _reported(memory: Memory) -> tuple[Revision, ...]:

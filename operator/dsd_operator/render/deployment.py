@@ -26,7 +26,7 @@ def deployment(resource: DSDDeployment, context: RenderContext) -> dict[str, Any
         "kind": "Deployment",
         "metadata": child_metadata(resource),
         "spec": {
-            "replicas": spec.replicas,
+            "replicas": context.replicas(resource),
             "selector": {"matchLabels": selector(names_for(resource.metadata.name))},
             "strategy": {
                 "type": "RollingUpdate",

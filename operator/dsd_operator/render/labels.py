@@ -4,7 +4,8 @@
 application's name there for its own, and prunes it.
 """
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from dsd_operator.render.names import Names
 
@@ -12,10 +13,17 @@ NAME_LABEL: Final = "app.kubernetes.io/name"
 MANAGED_BY_LABEL: Final = "app.kubernetes.io/managed-by"
 DEPLOYMENT_LABEL: Final = "dsd-operator.io/deployment"
 APP_NAME: Final = "dsd-engine"
+WORKER_NAME: Final = "dsd-worker"
+"""Name label of the pods of an engine over several nodes that have no API server: whoever looks for engines (Service,
+PodMonitor, autoscaler) finds those that answer, and no others."""
+
 MANAGER: Final = "dsd-operator"
 
 MANAGED_SELECTOR: Final = f"{NAME_LABEL}={APP_NAME},{MANAGED_BY_LABEL}={MANAGER}"
-"""Finds the children of every resource."""
+"""Finds the children of every resource, without workers."""
+
+WATCHED_SELECTOR: Final = f"{MANAGED_BY_LABEL}={MANAGER}"
+"""Finds the children of every resource, and all pods."""
 
 
 def selector(names: Names) -> dict[str, str]:
@@ -28,6 +36,26 @@ def labels(names: Names) -> dict[str, str]:
     return {**selector(names), MANAGED_BY_LABEL: MANAGER}
 
 
+def worker_labels(names: Names) -> dict[str, str]:
+    """Labels of the workers of an engine over several nodes."""
+    return {**labels(names), NAME_LABEL: WORKER_NAME}
+
+
+def all_pods(names: Names) -> dict[str, str]:
+    """Labels of all pods of a resource, workers included."""
+    return {DEPLOYMENT_LABEL: names.label, MANAGED_BY_LABEL: MANAGER}
+
+
+def is_worker(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod of ours has no API server."""
+    return bool((pod["metadata"].get("labels") or {}).get(NAME_LABEL) == WORKER_NAME)
+
+
+def joined(labels: Mapping[str, str]) -> str:
+    """Labels as a list call takes them."""
+    return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+
+
 def selector_string(names: Names) -> str:
     """The selector in the form that /scale and list calls take."""
-    return ",".join(f"{key}={value}" for key, value in sorted(selector(names).items()))
+    return joined(selector(names))

@@ -12,6 +12,10 @@ from typing import Final
 MAX_BASE_LENGTH: Final = 50
 """Longest child name: leaves 13 characters for what Kubernetes and others append before the limit of 63."""
 
+MAX_GROUP_LENGTH: Final = 44
+"""Longest name of a LeaderWorkerSet. Its controller names a StatefulSet for each group after it and the group's number,
+and each StatefulSet's pods carry that name with a hash (11 characters) as a label."""
+
 _MAX_LABEL_LENGTH: Final = 63
 _HASH_LENGTH: Final = 10
 _DNS_1035: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -23,15 +27,21 @@ _TAKEN_BY_KUBERNETES: Final = frozenset({"default", "kubernetes"})
 
 @dataclass(frozen=True)
 class Names:
-    """`base` is the name of every child; `label` the value of the label dsd-operator.io/deployment."""
+    """`base` is the name of every child but the LeaderWorkerSet, whose is `group`; `label` the value of the label
+    dsd-operator.io/deployment.
+
+    `group` always carries the hash: what the LeaderWorkerSet's controller makes is called `group`, `group-0`, `group-1`
+    and so on, and with a plain name that could be the Service of another resource.
+    """
 
     base: str
     label: str
+    group: str
 
 
 def names_for(resource_name: str) -> Names:
     """Names for the resource called `resource_name`: valid, deterministic, and never those of another resource."""
-    return Names(base=_base(resource_name), label=_label(resource_name))
+    return Names(_base(resource_name), _label(resource_name), _hashed(resource_name, MAX_GROUP_LENGTH))
 
 
 def _base(name: str) -> str:
@@ -49,9 +59,9 @@ def _label(name: str) -> str:
     return _hashed(name)
 
 
-def _hashed(name: str) -> str:
+def _hashed(name: str, length: int = MAX_BASE_LENGTH) -> str:
     digest = hashlib.sha256(name.encode()).hexdigest()[:_HASH_LENGTH]
     letters = re.sub(r"[^a-z0-9]+", "-", name)
     if not letters[:1].isalpha():
         letters = f"d-{letters}"
-    return f"{letters[: MAX_BASE_LENGTH - _HASH_LENGTH - 1].rstrip('-')}-{digest}"
+    return f"{letters[: length - _HASH_LENGTH - 1].rstrip('-')}-{digest}"

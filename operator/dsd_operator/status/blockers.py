@@ -1,9 +1,9 @@
 """What stands in the way of a resource, worst first: one reason and one message that a person can act on."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from dsd_operator.render.extras import EXTRAS
 from dsd_operator.status.conditions import shorten
@@ -43,10 +43,11 @@ def beside_blocker(outcome: Outcome) -> Blocker | None:
 
 def pod_blocker(observed: Observed) -> Blocker | None:
     """What keeps pods from being made or from serving; None while they are simply starting."""
-    refused = next(_replica_failures(observed), None)
+    refused = next((text for workload in observed.workloads for text in workload.refusals), None)
     if refused is not None:
         return Blocker(Reason.POD_CREATION_FAILED, shorten(f"pods cannot be created: {refused}", _MESSAGE_LENGTH))
-    faults = [fault for pod in observed.pods if can_serve(pod) if (fault := fault_of(pod)) is not None]
+    pods = [pod for pod in (*observed.pods, *observed.workers) if can_serve(pod)]
+    faults = [fault for pod in pods if (fault := fault_of(pod)) is not None]
     return _worst(faults) if faults else None
 
 
@@ -76,18 +77,6 @@ def _worst(faults: Sequence[Fault]) -> Blocker:
     example = min((fault for fault in faults if fault.reason is reason), key=lambda fault: fault.pod)
     others = f" (and {counts[reason] - 1} more pods)" if counts[reason] > 1 else ""
     return Blocker(reason, f"pod {example.pod}{others}: {shorten(example.message, _MESSAGE_LENGTH)}")
-
-
-def _replica_failures(observed: Observed) -> Iterator[str]:
-    """Messages of ReplicaFailure: a quota, a limit range, Pod Security or an admission webhook refuses the pods."""
-    for workload in (observed.deployment or {}, *observed.replica_sets):
-        for condition in _conditions(workload):
-            if condition.get("type") == "ReplicaFailure" and condition.get("status") == "True":
-                yield str(condition.get("message", ""))
-
-
-def _conditions(workload: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    return workload.get("status", {}).get("conditions") or []
 
 
 def _problem(problem: Problem) -> str:

@@ -8,18 +8,28 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from dsd_operator.status.workload import Workload
 from dsd_runtime.protocol import EngineStatus, Revision
 from dsd_runtime.schedule import Problem
 
 
 @dataclass(frozen=True)
 class Observed:
-    """The children as they are now. `pods` are all that carry our selector labels, dead ones included."""
+    """The children as they are now, dead pods included.
 
-    deployment: Mapping[str, Any] | None
-    replica_sets: tuple[Mapping[str, Any], ...]
+    There are two workloads while engines move from one node to several, or back.
+    """
+
+    workloads: tuple[Workload, ...]
     pods: tuple[Mapping[str, Any], ...]
+    """Those that answer HTTP: one for each engine."""
     config_map: Mapping[str, Any] | None
+    workers: tuple[Mapping[str, Any], ...] = ()
+    """The other pods of engines over several nodes."""
+
+    def workload(self, kind: str) -> Workload | None:
+        """The workload of this kind."""
+        return next((workload for workload in self.workloads if workload.kind == kind), None)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from dsd_operator.api import DSDDeployment
+from dsd_operator.render.workload import kind_of
 from dsd_operator.status.blockers import Blocker, pod_blocker, spec_blocker
 from dsd_operator.status.conditions import Condition, Status
 from dsd_operator.status.observed import Observed, Outcome
@@ -11,8 +12,9 @@ from dsd_operator.status.reasons import ConditionType, Reason
 
 @dataclass(frozen=True)
 class Rollout:
-    """Counts of the Deployment. `current`: its controller has seen the latest spec, so the counts are about it."""
+    """Counts of replicas. `current`: the workload's controller has seen the latest spec, so they are about it."""
 
+    kind: str
     exists: bool
     current: bool
     wanted: int
@@ -23,24 +25,26 @@ class Rollout:
 
     @property
     def complete(self) -> bool:
-        """Every pod is there, of the newest template, and ready; no other is left."""
+        """Every replica is there, of the newest template, and ready; no other is left."""
         return self.exists and self.current and self.replicas == self.updated == self.ready == self.wanted
 
 
 def rollout_of(resource: DSDDeployment, observed: Observed, outcome: Outcome) -> Rollout:
-    """Read the Deployment; one that is not ours counts as missing."""
-    foreign = any(failure.foreign and failure.kind == "Deployment" for failure in outcome.failures)
-    deployment = (None if foreign else observed.deployment) or {}
-    status, meta = deployment.get("status", {}), deployment.get("metadata", {})
-    conditions = status.get("conditions") or []
+    """Read the workload that the resource asks for. Another one that is still there counts as long as it serves."""
+    kind = kind_of(resource)
+    foreign = any(failure.foreign and failure.kind == kind for failure in outcome.failures)
+    chosen = None if foreign else observed.workload(kind)
+    others = [workload for workload in observed.workloads if workload.kind != kind]
+    counted = [*others, chosen] if chosen else others
     return Rollout(
-        exists=bool(deployment),
-        current=status.get("observedGeneration", 0) >= meta.get("generation", 0),
+        kind=kind,
+        exists=chosen is not None,
+        current=chosen is not None and chosen.current,
         wanted=resource.spec.replicas,
-        replicas=status.get("replicas", 0),
-        updated=status.get("updatedReplicas", 0),
-        ready=status.get("readyReplicas", 0),
-        deadline_exceeded=any(c.get("reason") == "ProgressDeadlineExceeded" for c in conditions),
+        replicas=sum(workload.replicas for workload in counted),
+        updated=chosen.updated if chosen else 0,
+        ready=sum(workload.ready for workload in counted),
+        deadline_exceeded=chosen is not None and chosen.deadline_exceeded,
     )
 
 
@@ -62,7 +66,7 @@ def progressing(rollout: Rollout, observed: Observed, outcome: Outcome) -> Condi
     if blocker is not None:
         return _progressing("False", blocker.reason, blocker.message)
     if not rollout.exists:
-        return _progressing("True", Reason.CREATING, "the Deployment is being created")
+        return _progressing("True", Reason.CREATING, f"the {rollout.kind} is being created")
     if rollout.complete:
         return _progressing("False", Reason.ROLLED_OUT, f"{rollout.ready} of {rollout.wanted} pods are up to date")
     return _under_way(rollout, pod_blocker(observed))

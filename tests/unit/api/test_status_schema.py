@@ -25,7 +25,7 @@ def _undeclared(value: Any, schema: dict[str, Any], path: str = "status") -> Ite
 
 def test_every_field_of_a_summary_is_declared() -> None:
     pod = {"metadata": {"name": "demo-x"}, "status": {"phase": "Running"}}
-    observed = Observed(None, (), (pod,), None)
+    observed = Observed((), (pod,), None)
     outcome = Outcome(None, "0" * 16, pushes=(PushResult("demo-x", PushState.UNREACHABLE, "no route"),))
     status = summarize.summarize(resource({}), observed, outcome, "2026-01-01T00:00:00Z")
     assert status["schedule"]["outOfSync"]

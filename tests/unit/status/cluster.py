@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from dsd_operator.status.observed import ApplyFailure, Observed, Outcome, PushResult, PushState
+from dsd_operator.status.workload import of_deployment
 from dsd_runtime.protocol import EngineStatus, Envelope, Revision, ScheduleState, Versions
 from dsd_runtime.schedule import Problem, schedule_hash
 from tests.unit.resources import resource
@@ -18,6 +19,7 @@ def deployment(
     replicas: int = 1, updated: int = 1, ready: int = 1, behind: bool = False, conditions: Sequence[Any] = ()
 ) -> dict[str, Any]:
     return {
+        "kind": "Deployment",
         "metadata": {"name": "demo", "generation": 2},
         "status": {
             "observedGeneration": 1 if behind else 2,
@@ -72,5 +74,12 @@ def outcome(
     return Outcome(revision, wanted, tuple(problems), tuple(failures), tuple(pushes))
 
 
-def observed(live: Mapping[str, Any] | None = None, pods: Iterable[Mapping[str, Any]] = (), **fields: Any) -> Observed:
-    return Observed(deployment=live, pods=tuple(pods), **{"replica_sets": (), "config_map": None, **fields})
+def observed(
+    live: Mapping[str, Any] | None = None,
+    pods: Iterable[Mapping[str, Any]] = (),
+    replica_sets: Sequence[Mapping[str, Any]] = (),
+    **fields: Any,
+) -> Observed:
+    """What is there: the Deployment `live` with its ReplicaSets, and pods."""
+    workloads = () if live is None else (of_deployment(live, replica_sets),)
+    return Observed(workloads=workloads, pods=tuple(pods), **{"config_map": None, **fields})

@@ -1,0 +1,151 @@
+"""The LeaderWorkerSet: what a Deployment is, for engines that span several nodes. A kind that a cluster may not have.
+
+A replica of it is one engine: a leader, which has the API server and the scheduler and holds the first part of the
+model, and workers, which hold the other parts and do what the leader broadcasts (vLLM's `--nnodes` with the
+multiprocessing executor, `v1/executor/multiproc_executor.py`). So a schedule goes to leaders only. A group starts and
+ends as a whole: none of its pods can go on without the others.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any, Final
+
+from dsd_operator.api import DSDDeployment
+from dsd_operator.render.context import RenderContext
+from dsd_operator.render.labels import joined, worker_labels
+from dsd_operator.render.names import Names, names_for
+from dsd_operator.render.owner import child_metadata
+from dsd_operator.render.pod_template import ENGINE, pod_template
+from dsd_operator.render.probes import PORT_NAME
+
+API_VERSION: Final = "leaderworkerset.x-k8s.io/v1"
+KIND: Final = "LeaderWorkerSet"
+ADVICE: Final = (
+    "install LeaderWorkerSet (https://lws.sigs.k8s.io), or set spec.engine.nodes to 1. Pods that run go on meanwhile"
+)
+
+_DOMAIN: Final = "leaderworkerset.sigs.k8s.io"
+_SET_LABEL: Final = f"{_DOMAIN}/name"
+_REVISION_LABEL: Final = f"{_DOMAIN}/template-revision-hash"
+_SIZE_ANNOTATION: Final = f"{_DOMAIN}/size"
+_LEADER_ANNOTATION: Final = f"{_DOMAIN}/leader-name"
+_REPLICAS_ANNOTATION: Final = f"{_DOMAIN}/replicas"
+
+_PODS_ANNOTATION: Final = "dsd-operator.io/pods"
+"""Hash of the pods' description, on the leaders' template. The status of a LeaderWorkerSet names no generation; this
+tells whether its controller has taken the latest one in."""
+
+_DIGEST_LENGTH: Final = 16
+
+_PROBES: Final = ("startupProbe", "readinessProbe", "livenessProbe")
+
+
+def is_wanted(resource: DSDDeployment) -> bool:
+    """Whether the engines of this resource span several nodes."""
+    return resource.spec.engine.nodes > 1
+
+
+def leader_worker_set(resource: DSDDeployment, context: RenderContext) -> dict[str, Any]:
+    """The resource has passed `preflight`."""
+    spec = resource.spec
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {**child_metadata(resource), "name": names_for(resource.metadata.name).group},
+        "spec": {
+            "replicas": context.replicas(resource),
+            # Workers wait for the leader's address, and the leader is ready only with all of them: both start at once.
+            "startupPolicy": "LeaderCreated",
+            "rolloutStrategy": {
+                "type": "RollingUpdate",
+                "rollingUpdateConfiguration": {
+                    "maxSurge": spec.rollout.max_surge,
+                    "maxUnavailable": spec.rollout.max_unavailable,
+                    "partition": 0,
+                },
+            },
+            "networkConfig": {"subdomainPolicy": "Shared"},
+            **pods(resource, pod_template(resource, context.runtime_image)),
+        },
+    }
+
+
+def pods(resource: DSDDeployment, template: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of the spec that restarts pods when it changes, from the pod of an engine on one node."""
+    described: dict[str, Any] = {
+        "size": resource.spec.engine.nodes,
+        "restartPolicy": "RecreateGroupOnPodRestart",
+        "leaderTemplate": _leader(template, resource.spec.engine.nodes),
+        "workerTemplate": _worker(template, resource.spec.engine.nodes, names_for(resource.metadata.name)),
+    }
+    digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+    described["leaderTemplate"]["metadata"]["annotations"][_PODS_ANNOTATION] = digest[:_DIGEST_LENGTH]
+    return {"leaderWorkerTemplate": described}
+
+
+def _leader(template: Mapping[str, Any], nodes: int) -> dict[str, Any]:
+    made = deepcopy(dict(template))
+    _join(_engine(made), nodes, rank="0")
+    return made
+
+
+def _worker(template: Mapping[str, Any], nodes: int, names: Names) -> dict[str, Any]:
+    """The same pod without what needs an API server, the user's probes of the engine included."""
+    made = deepcopy(dict(template))
+    made["metadata"]["labels"].update(worker_labels(names))
+    engine = _engine(made)
+    for probe in _PROBES:
+        engine.pop(probe, None)
+    engine["ports"] = [port for port in engine["ports"] if port.get("name") != PORT_NAME]
+    _join(engine, nodes, rank="$(LWS_WORKER_INDEX)")
+    engine["args"].append("--headless")
+    return made
+
+
+def _join(engine: dict[str, Any], nodes: int, rank: str) -> None:
+    """Give the container its place in the group. The kubelet fills in the variables, which the controller sets."""
+    engine["args"] += ["--nnodes", str(nodes), "--node-rank", rank, "--master-addr", "$(LWS_LEADER_ADDRESS)"]
+    # vLLM would guess by its way to the internet, and there may be none.
+    if not any(variable["name"] == "VLLM_HOST_IP" for variable in engine["env"]):
+        engine["env"].append({"name": "VLLM_HOST_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}})
+
+
+def _engine(template: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = next(c for c in template["spec"]["containers"] if c["name"] == ENGINE)
+    return found
+
+
+def members(names: Names) -> str:
+    """Selector of the StatefulSets that its controller makes: one for the leaders, one for each group's workers."""
+    return joined({_SET_LABEL: names.group})
+
+
+def taken_in(live: Mapping[str, Any], stateful_set: Mapping[str, Any]) -> bool:
+    """Whether the leaders' StatefulSet has been made from this very spec."""
+    wanted = live["spec"]["leaderWorkerTemplate"]["leaderTemplate"]["metadata"]
+    made = stateful_set["spec"]["template"]["metadata"]
+    replicas = (stateful_set["metadata"].get("annotations") or {}).get(_REPLICAS_ANNOTATION)
+    return _annotation(made, _PODS_ANNOTATION) == _annotation(wanted, _PODS_ANNOTATION) and replicas == str(
+        live["spec"]["replicas"]
+    )
+
+
+def revision_of(thing: Mapping[str, Any]) -> str:
+    """The revision that a StatefulSet or a pod was made from."""
+    return str((thing["metadata"].get("labels") or {}).get(_REVISION_LABEL, ""))
+
+
+def size_of(leader: Mapping[str, Any]) -> int:
+    """Pods of this leader's group, itself included; -1 where it does not say."""
+    return int(_annotation(leader["metadata"], _SIZE_ANNOTATION) or -1)
+
+
+def leader_of(worker: Mapping[str, Any]) -> str:
+    """The name of a worker's leader."""
+    return _annotation(worker["metadata"], _LEADER_ANNOTATION)
+
+
+def _annotation(metadata: Mapping[str, Any], name: str) -> str:
+    return str((metadata.get("annotations") or {}).get(name, ""))

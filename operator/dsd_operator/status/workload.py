@@ -1,0 +1,87 @@
+"""What makes and keeps the pods, in one form: a Deployment, or a LeaderWorkerSet where an engine spans several nodes.
+
+Pure. `cluster.observe` collects the parts; `rollout` and `blockers` read the result. One replica is one engine: a pod,
+or a group of pods whose leader answers.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dsd_operator.render import leader_worker_set as groups
+from dsd_operator.status.pods import can_serve, is_ready
+
+Object = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """`live` is the object itself; the counts are of replicas.
+
+    `current`: its controller has seen the latest spec, so the counts are about it.
+    """
+
+    live: Object
+    current: bool
+    replicas: int
+    updated: int
+    ready: int
+    deadline_exceeded: bool = False
+    refusals: tuple[str, ...] = ()
+    """Why pods cannot be made: a quota, a limit range, Pod Security or an admission webhook."""
+
+    @property
+    def kind(self) -> str:
+        """Deployment or LeaderWorkerSet."""
+        return str(self.live["kind"])
+
+
+def of_deployment(deployment: Object, replica_sets: Sequence[Object]) -> Workload:
+    """Its own counts, which are about the generation that it names."""
+    status, meta = deployment.get("status", {}), deployment["metadata"]
+    reasons = {condition.get("reason") for condition in _conditions(deployment)}
+    return Workload(
+        live=deployment,
+        current=status.get("observedGeneration", 0) >= meta.get("generation", 0),
+        replicas=status.get("replicas", 0),
+        updated=status.get("updatedReplicas", 0),
+        ready=status.get("readyReplicas", 0),
+        deadline_exceeded="ProgressDeadlineExceeded" in reasons,
+        refusals=tuple(_refusals((deployment, *replica_sets))),
+    )
+
+
+def of_groups(
+    live: Object, stateful_set: Object | None, leaders: Sequence[Object], workers: Sequence[Object]
+) -> Workload:
+    """Counted from the pods, not read from its status: that names no generation, so it may be about an earlier spec.
+
+    `stateful_set` is the one that its controller made for the leaders.
+    """
+    alive = [leader for leader in leaders if can_serve(leader)]
+    at_work = Counter(groups.leader_of(worker) for worker in workers if can_serve(worker) and is_ready(worker))
+    revision = groups.revision_of(stateful_set) if stateful_set else None
+    return Workload(
+        live=live,
+        current=stateful_set is not None and groups.taken_in(live, stateful_set),
+        replicas=len(alive),
+        updated=sum(groups.revision_of(leader) == revision for leader in alive),
+        ready=sum(_is_complete(leader, at_work) for leader in alive),
+    )
+
+
+def _is_complete(leader: Object, at_work: Mapping[str, int]) -> bool:
+    """An engine answers only with all of its workers; one that has just lost a worker may not know it yet."""
+    return is_ready(leader) and at_work[leader["metadata"]["name"]] == groups.size_of(leader) - 1
+
+
+def _refusals(objects: Iterable[Object]) -> Iterable[str]:
+    for thing in objects:
+        for condition in _conditions(thing):
+            if condition.get("type") == "ReplicaFailure" and condition.get("status") == "True":
+                yield str(condition.get("message", ""))
+
+
+def _conditions(thing: Object) -> Sequence[Object]:
+    return thing.get("status", {}).get("conditions") or []

@@ -26,6 +26,7 @@ class OperatorProcess:
     def __init__(self, kubeconfig: Path, log: Path, namespaces: str = "", **settings: str) -> None:
         self._metrics_port, self._health_port = free_ports(2)
         self._log = log
+        self.module = "dsd_operator"
         self._process: subprocess.Popen[bytes] | None = None
         own = {
             "RUNTIME_IMAGE": "registry.example/dsd-runtime:1",
@@ -45,7 +46,7 @@ class OperatorProcess:
         """Start it, and wait until it is ready."""
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "dsd_operator"], env=self._environment, stdout=log, stderr=log
+                [sys.executable, "-m", self.module], env=self._environment, stdout=log, stderr=log
             )
         if wait:
             self.wait_ready()

@@ -25,21 +25,22 @@ class Condition:
 def merge_conditions(
     old: Iterable[Mapping[str, Any]], new: Iterable[Condition], generation: int, now: str
 ) -> list[dict[str, Any]]:
-    """`new` as the status carries it; `now` (RFC 3339) becomes lastTransitionTime only where the status changed."""
+    """`new` as the status carries it; `now` (RFC 3339, in UTC) becomes lastTransitionTime only where the status changed,
+    and only if it is later: a clock that was set back does not put a change before the one that it follows."""
     before = {condition.get("type"): condition for condition in old}
     return [_dump(condition, before.get(condition.type), generation, now) for condition in new]
 
 
 def _dump(condition: Condition, old: Mapping[str, Any] | None, generation: int, now: str) -> dict[str, Any]:
+    since = str((old or {}).get("lastTransitionTime") or "")
     unchanged = old is not None and old.get("status") == condition.status
-    since = old.get("lastTransitionTime") if old is not None and unchanged else None
     return {
         "type": condition.type.value,
         "status": condition.status,
         "reason": condition.reason.value,
         "message": shorten(condition.message, MAX_MESSAGE),
         "observedGeneration": generation,
-        "lastTransitionTime": since or now,
+        "lastTransitionTime": since if since and unchanged else max(now, since),
     }
 
 

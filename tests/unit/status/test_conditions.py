@@ -28,6 +28,11 @@ def test_the_time_moves_with_the_status_alone(status: Status, since: str) -> Non
     assert condition["observedGeneration"] == 5
 
 
+def test_the_time_does_not_go_back_with_the_clock() -> None:
+    (condition,) = merge_conditions([OLD], [ready("False")], 5, "2019-12-30T00:00:00Z")
+    assert condition["lastTransitionTime"] == OLD["lastTransitionTime"]
+
+
 def test_conditions_that_nobody_sets_any_more_go() -> None:
     merged = merge_conditions([{"type": "Old", "status": "True"}], [ready("True")], 1, NOW)
     assert [condition["type"] for condition in merged] == ["Ready"]

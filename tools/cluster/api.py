@@ -129,6 +129,13 @@ class ApiOnlyCluster:
         components.start(plane.layout, control_plane.apiserver(plane))
         components.start(plane.layout, control_plane.controller_manager(plane))
 
+    def restart_etcd(self) -> None:
+        """Stop etcd and start it again with all its data; the API server stays, and is lost in between."""
+        plane = self._running
+        components.daemon(plane.layout, "etcd").stop(_STOP_GRACE_SECONDS)
+        components.start(plane.layout, control_plane.etcd(plane))
+        components.start(plane.layout, control_plane.apiserver(plane), control_plane.controller_manager(plane))
+
     def rotate_token_keys(self, *names: str) -> None:
         """Restart the API server with these key pairs of service-account tokens; the first signs. New ones are made."""
         authority = self._running.authority

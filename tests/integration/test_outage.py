@@ -86,6 +86,22 @@ def test_the_api_server_may_go_away_and_come_back(world: World, cluster: ApiOnly
     assert operator.health() == "ok\n"
 
 
+def test_etcd_may_restart(world: World, cluster: ApiOnlyCluster) -> None:
+    operator = world.operator()
+    world.create()
+    (engine,) = world.engines(1)
+    world.wait_schedule(applied=1)
+    (pod,) = world.wait_pods(1)
+    deployment = world.wait_child("Deployment")
+    cluster.restart_etcd()
+    world.schedule(SECOND)
+    world.wait_schedule(applied=1)
+    assert engine.triples() == SECOND
+    assert operator.running
+    assert [p["metadata"]["uid"] for p in world.wait_pods(1)] == [pod["metadata"]["uid"]]
+    assert world.wait_child("Deployment")["metadata"]["generation"] == deployment["metadata"]["generation"]
+
+
 def test_it_stops_when_asked_and_every_line_names_its_resource(world: World) -> None:
     operator = world.operator(WATCH_NAMESPACES="", LOG_LEVEL="DEBUG")
     world.create()

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from dsd_operator.api import DSDDeployment
+from dsd_operator.api import DSDDeployment
 from dsd_runtime.protocol import Revision, TokenReviewAuth
 
 
@@ -13,6 +14,13 @@ class RenderContext:
     runtime_image: str
     revision: Revision
     auth: TokenReviewAuth | None = None
+    held: int = 0
+    """Replicas that the other kind of workload still has, while engines move from one node to several, or back."""
+
+    def replicas(self, resource: DSDDeployment) -> int:
+        """How many the workload may have now: the other one's count as pods of an older template do."""
+        spec = resource.spec
+        return max(0, min(spec.replicas, spec.replicas + spec.rollout.max_surge - self.held))
     held: int = 0
     """Replicas that the other kind of workload still has, while engines move from one node to several, or back."""
 

@@ -63,10 +63,14 @@ class ApiOnlyCluster:
     Starts in about 4 s once the programs are built. Whatever ends the test run, also SIGKILL, the next use cleans up.
     """
 
-    def __init__(self, admission_plugins: tuple[str, ...] = (), audit: bool = False) -> None:
-        """``admission_plugins`` are those of the API server that are not on by default; ``audit`` see :meth:`audit`."""
+    def __init__(self, admission_plugins: tuple[str, ...] = (), audit: bool = False, nodes: bool = False) -> None:
+        """``admission_plugins`` are those of the API server that are not on by default; ``audit`` see :meth:`audit`.
+
+        With ``nodes`` pods are scheduled to fake nodes that somebody creates (``tools.testbed.fake_nodes``).
+        """
         self._admission_plugins = admission_plugins
         self._audit = audit
+        self._nodes = nodes
         self._state: Path | None = None
         self._plane: ControlPlane | None = None
 
@@ -79,7 +83,7 @@ class ApiOnlyCluster:
         assert owner is not None, "this process runs"
         Layout(self._state).owner.write_text(json.dumps(owner.__dict__))
         try:
-            self._plane = api_only.start(self._state, self._admission_plugins, self._audit)
+            self._plane = api_only.start(self._state, self._admission_plugins, self._audit, self._nodes)
         except BaseException:
             api_only.stop(self._state)  # the logs stay for whoever reads the error; the next run removes them
             raise

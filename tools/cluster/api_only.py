@@ -7,7 +7,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from tools.cluster import components, control_plane, gobuild, ports, versions
+from tools.cluster import components, control_plane, fake_nodes, gobuild, ports, versions
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.errors import ClusterError
 from tools.cluster.files import remove_tree
@@ -44,10 +44,13 @@ def _running(layout: Layout) -> bool:
     return all(components.daemon(layout, name).running() for name in names)
 
 
-def start(state: Path, admission_plugins: tuple[str, ...] = (), audit: bool = False) -> ControlPlane:
+def start(
+    state: Path, admission_plugins: tuple[str, ...] = (), audit: bool = False, nodes: bool = False
+) -> ControlPlane:
     """Start a cluster in ``state``, or return the one that runs there. What a crash left is removed first.
 
     ``admission_plugins`` are those of the API server that are not on by default; for ``audit`` see ControlPlane.
+    With ``nodes`` there is a scheduler, and what plays the kubelets of fake nodes (see ``fake_nodes``).
 
     Raises ClusterError with the component and the end of its log if it does not start.
     """
@@ -55,12 +58,12 @@ def start(state: Path, admission_plugins: tuple[str, ...] = (), audit: bool = Fa
     existing = plane_of(layout)
     if existing is not None and existing.client.ready():
         return existing
-    gobuild.ensure(versions.API_ONLY_TOOLS)
+    gobuild.ensure((*versions.API_ONLY_TOOLS, *(fake_nodes.TOOLS if nodes else ())))
     for attempt in range(1, _STARTS + 1):
         stop(state)
         layout.make()
         try:
-            return _start(layout, admission_plugins, audit)
+            return _start(layout, admission_plugins, audit, nodes)
         except components.ComponentError as error:
             _stop_components(layout)
             if attempt == _STARTS or not error.lost_race_for_port:
@@ -68,12 +71,15 @@ def start(state: Path, admission_plugins: tuple[str, ...] = (), audit: bool = Fa
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-def _start(layout: Layout, admission_plugins: tuple[str, ...], audit: bool) -> ControlPlane:
+def _start(layout: Layout, admission_plugins: tuple[str, ...], audit: bool, nodes: bool) -> ControlPlane:
     chosen = ports.free_ports(3)
-    plane = replace(_plane(layout, *chosen), admission_plugins=admission_plugins, audit=audit)
+    without = fake_nodes.WITHOUT_CONTROLLERS if nodes else ()
+    plane = replace(_plane(layout, *chosen), admission_plugins=admission_plugins, audit=audit, without=without)
     control_plane.make_credentials(plane)
     components.start(layout, control_plane.etcd(plane), control_plane.apiserver(plane))
     components.start(layout, control_plane.controller_manager(plane))
+    if nodes:
+        fake_nodes.start(plane)
     layout.ready.write_text(json.dumps({"ports": chosen}))
     return plane
 

@@ -31,6 +31,7 @@ class ControlPlane:
 
     ``token_keys`` are the key pairs of service-account tokens: the first signs, all are believed and published.
     With ``audit`` the API server writes who asked for what, and whether it was allowed, to :attr:`audit_log`.
+    ``without`` are the controllers that do not run.
     """
 
     layout: Layout
@@ -44,6 +45,7 @@ class ControlPlane:
     admission_plugins: tuple[str, ...] = ()
     token_keys: tuple[str, ...] = (TOKEN_KEY,)
     audit: bool = False
+    without: tuple[str, ...] = ()
 
     @property
     def server(self) -> str:
@@ -178,10 +180,11 @@ def audit_options(plane: ControlPlane) -> list[str | Path]:
 
 
 def controller_manager_command(plane: ControlPlane) -> list[str | Path]:
-    """All controllers, without leader election and without a port."""
+    """All controllers but those that are not wanted, without leader election and without a port."""
     authority = plane.authority
     return [
         gobuild.binary(versions.CONTROLLER_MANAGER),
+        f"--controllers={','.join(('*', *(f'-{name}' for name in plane.without)))}",
         f"--kubeconfig={plane.layout.kubeconfig_of('controller-manager')}",
         "--leader-elect=false",
         "--secure-port=0",

@@ -46,6 +46,7 @@ PROMETHEUS_OPERATOR = Tool(
     "0.85.0",
 )
 PROMETHEUS = Tool("prometheus", "prometheus", "github.com/prometheus/prometheus/cmd/prometheus", "0.305.0")
+KWOK = Tool("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", "0.7.0")
 KUBECONFORM = Tool("kubeconform", "kubeconform", "github.com/yannh/kubeconform/cmd/kubeconform", "0.8.0")
 PROMETHEUS_ADAPTER = Tool(
     "prometheus-adapter", "prometheus-adapter", "sigs.k8s.io/prometheus-adapter/cmd/adapter", "0.12.0"
@@ -65,5 +66,6 @@ ALL_TOOLS = (
     PROMETHEUS,
     PROMETHEUS_ADAPTER,
     NETWORK_POLICIES,
+    KWOK,
     KUBECONFORM,
 )

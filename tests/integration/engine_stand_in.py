@@ -2,7 +2,7 @@
 
 No pod runs on an API server alone, and some faults (a refused token, an engine that never answers) are hard to get
 from a real one. Which schedule replaces which, and who may write, is decided by the runtime's own code; only vLLM is
-missing. The end-to-end tests do the same with real engines.
+missing (`tools.testbed.fake_engine`). The end-to-end tests do the same with real engines.
 """
 
 import json
@@ -10,48 +10,28 @@ import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from dsd_runtime.auth import AuthError, authorize
-from dsd_runtime.history import History
 from dsd_runtime.protocol import (
     HISTORY_PATH,
     PROBLEM_CONTENT_TYPE,
     SCHEDULE_PATH,
     STATUS_PATH,
     ConfigFile,
-    EngineCoreState,
     EngineHistory,
-    EngineStatus,
-    Envelope,
     ProblemDocument,
-    SchedulePut,
-    Versions,
 )
-from dsd_runtime.schedule import ScheduleRange
-from dsd_runtime.state import EngineState, Proposal, Result
-
-PORT: Final = 8000
-
-_ENVELOPE: Final = Envelope(
-    method="ngram",
-    model_runner="V1",
-    num_speculative_tokens=3,
-    max_num_seqs=256,
-    prepared_tokens=(0, 1, 2, 3),
-    allowed_tokens=(0, 1, 2, 3),
-)
-_START: Final = (ScheduleRange(start_batch_size=1, end_batch_size=256, num_speculative_tokens=3),)
+from tools.testbed.fake_engine import PORT, FakeEngine, problem
 
 
-class StandIn:
+class StandIn(FakeEngine):
     """One engine. `config_file` is what its mounted ConfigMap holds when it is asked; None: no file, no writing."""
 
     def __init__(self, address: str, config_file: Callable[[], ConfigFile | None]) -> None:
+        super().__init__()
         self.address = address
         self.config_file = config_file
-        self.history = History()
-        self.state = EngineState(_ENVELOPE, {}, _START, lambda active: self.history.add(active.shown))
         self.tokens: list[str] = []
         """Every token that a PUT carried, in order."""
         self.refuse_tokens: set[str] = set()
@@ -76,25 +56,7 @@ class StandIn:
 
     def read_file(self) -> None:
         """Do what the runtime does when the kubelet has refreshed the mounted file."""
-        config = self.config_file()
-        if config is not None:
-            self.state.accept(Proposal(config.ranges, config.revision, "file", smoothing=config.smoothing))
-
-    def triples(self) -> list[tuple[int, int, int]]:
-        """The schedule in use."""
-        return [r.triple() for r in self.state.current.ranges]
-
-    def number(self) -> int | None:
-        """The revision in use."""
-        revision = self.state.current.revision
-        return revision.number if revision else None
-
-    def status(self) -> EngineStatus:
-        """The answer to GET."""
-        schedule = self.state.current.shown
-        core = EngineCoreState(engine=0, schedule=schedule, num_speculative_tokens=3, steps=0)
-        versions = Versions(runtime="0.1.0", vllm="0.32.0")
-        return EngineStatus(mode="on", versions=versions, envelope=_ENVELOPE, schedule=schedule, engines=(core,))
+        self.read(self.config_file())
 
     def hold(self) -> None:
         """Let the request hang while the engine is silent."""
@@ -145,16 +107,14 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             engine.admit(self.headers.get("Authorization"))
         except AuthError as error:
-            return self._problem(error.status, error.detail)
-        put = SchedulePut.model_validate_json(body)
-        answer = engine.state.accept(Proposal(put.ranges, put.revision, "http", smoothing=put.smoothing))
-        if answer.result in (Result.APPLIED, Result.UNCHANGED):
-            return self._answer(200, engine.status().dump())
-        return self._problem(409 if answer.result is Result.STALE else 422, answer.text())
+            return self._problem(problem(error.status, error.detail))
+        refusal = engine.put(body)
+        if refusal is not None:
+            return self._problem(refusal)
+        return self._answer(200, engine.status().dump())
 
-    def _problem(self, status: int, detail: str) -> None:
-        document = ProblemDocument(type="urn:dsd:problem:test", title="Refused", status=status, detail=detail)
-        self._answer(status, document.dump(), PROBLEM_CONTENT_TYPE)
+    def _problem(self, document: ProblemDocument) -> None:
+        self._answer(document.status, document.dump(), PROBLEM_CONTENT_TYPE)
 
     def _answer(self, status: int, content: dict[str, Any], content_type: str = "application/json") -> None:
         body = json.dumps(content).encode()

@@ -18,6 +18,7 @@ FIELD_MANAGER: Final = "dsd-testbed"
 
 API_VERSIONS: Final[Mapping[str, str]] = {
     "Namespace": "v1",
+    "Node": "v1",
     "PersistentVolume": "v1",
     "PersistentVolumeClaim": "v1",
     "Pod": "v1",

@@ -14,6 +14,10 @@ from dsd_runtime.schedule import MAX_RANGES, ScheduleRange, Smoothing
 STATUS_PATH: Final = "/dsd/v1/status"
 SCHEDULE_PATH: Final = "/dsd/v1/schedule"
 HISTORY_PATH: Final = "/dsd/v1/history"
+READY_PATH: Final = "/health?schedule=in-place"
+"""vLLM's health, and the config file's schedule in use from the start: what a readiness probe asks. A query, because a
+server that does not know it answers with its health alone."""
+
 PROBLEM_CONTENT_TYPE: Final = "application/problem+json"
 CONFIG_FILE_NAME: Final = "config.yaml"
 MAX_BODY_BYTES: Final = 64 * 1024

@@ -1,4 +1,4 @@
-"""The endpoint plugin: `GET /dsd/v1/status`, `GET /dsd/v1/history` and `PUT /dsd/v1/schedule`.
+"""The endpoint plugin: `GET /dsd/v1/status`, `GET /dsd/v1/history`, `PUT /dsd/v1/schedule`, and the readiness probe.
 
 Runs in the API server, reaches the engine cores only through vLLM's engine client (utilities set by `plugin`). All or
 nothing: several engine cores must all agree before one takes a schedule, and it is taken back if one refuses after all.
@@ -31,6 +31,7 @@ from dsd_runtime.protocol import (
     SchedulePut,
 )
 from dsd_runtime.readers import Line, LineIsFullError, Shared
+from dsd_runtime.readiness import Readiness, ReadinessProbe
 
 logger = logging.getLogger("vllm.dsd.routes")
 
@@ -50,7 +51,7 @@ TITLES: Final = {
     409: ("stale", "A newer schedule is known"),
     413: ("too-large", "The body is too large"),
     422: ("impossible", "This schedule is not possible with this engine"),
-    503: ("engine-unavailable", "The engine does not answer"),
+    503: ("engine-unavailable", "The engine does not answer, or is not ready"),
 }
 OUT_OF_RANGE: Final = frozenset(
     {"greater_than_equal", "less_than_equal", "too_short", "too_long", "string_too_short", "string_too_long"}
@@ -75,6 +76,7 @@ class Engines:
     def __init__(self, client: Any) -> None:
         self._client = client
         self._statuses = Shared(self._read_status)
+        self._readiness = Readiness()
         self._histories = Shared(lambda: self.call("dsd_history"))
         self._writers = Line(MAX_WAITING_WRITERS)
         self._rolling_back: set[asyncio.Task[None]] = set()
@@ -98,6 +100,11 @@ class Engines:
         if compat.gate().mode == "off":
             return off_status(compat.gate().reason)
         return await self._statuses.read()
+
+    async def ready(self) -> None:
+        """Raise RequestProblemError 503 while the engine has yet to begin with its schedule; see `readiness`."""
+        if self._client is not None and (problem := await self._readiness.problem(self.status)) is not None:
+            raise RequestProblemError(503, problem)
 
     async def _read_status(self) -> dict[str, Any]:
         return merge(await self.call("dsd_status"))
@@ -285,9 +292,17 @@ class DsdEndpoints:
             except ClientDisconnect:  # nobody reads this; without it the log had a traceback
                 return problem_response(RequestProblemError(400, "the connection ended before the body did"))
 
+        app.add_middleware(ReadinessProbe, refusal=self._refuse_probe)
         app.add_api_route(STATUS_PATH, get_status, methods=["GET"], summary="Schedule and envelope of this engine")
         app.add_api_route(HISTORY_PATH, get_history, methods=["GET"], summary="Schedules used since the start")
         app.add_api_route(SCHEDULE_PATH, put_schedule, methods=["PUT"], summary="Change the schedule while it runs")
+
+    async def _refuse_probe(self) -> Any:
+        try:
+            await self._engines.ready()
+        except RequestProblemError as problem:
+            return problem_response(problem)
+        return None
 
     async def init_state(self, engine_client: Any, state: Any, args: Any) -> None:  # noqa: ARG002
         """Keep the engine client; a render server has none."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dsd_runtime.protocol import READY_PATH
 from tests.runtime.conftest import COMMON, NGRAM, wire
 from tests.runtime.server import Server
 
@@ -38,6 +39,11 @@ def test_status_says_that_it_is_off(server: Server) -> None:
     assert (status["mode"], status["versions"]["vllm"]) == ("off", "0.99.0+cpu")
     assert "0.99.0" in status["lastError"]["message"]
     assert "schedule" not in status
+
+
+def test_it_gets_ready(server: Server) -> None:
+    """It serves with the schedule, and there is nothing to wait for."""
+    assert server.client.get(READY_PATH).status_code == 200
 
 
 def test_schedule_is_the_static_table_and_not_the_superset(server: Server) -> None:

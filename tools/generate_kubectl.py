@@ -89,7 +89,7 @@ _CLOSING: Final = """\
 The summary is `namespace`, `name`, `model`, `method`, `maxSpeculativeTokens`, `generation`, `observedGeneration`,
 `creationTimestamp`, `replicas` {`wanted`, `existing`, `ready`, `updated`}, `url`, `conditions`. `reason` is one of
 [Conditions and reasons](conditions.md), or of these, which only `explain` knows: `BlockedByPolicy`,
-`ContainerCreating`, `Deleting`, `DeploymentPaused`, `EngineFault`, `JustChanged`, `NamespaceNotWatched`, `NotAsked`,
+`Deleting`, `DeploymentPaused`, `EngineFault`, `JustChanged`, `NamespaceNotWatched`, `NotAsked`,
 `OperatorNotInstalled`, `OperatorNotRunning`, `OperatorSilent`, `Restarted`, `Terminating`, `TwoOperators`, and a
 Failed pod's own.
 """

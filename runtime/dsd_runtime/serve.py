@@ -13,7 +13,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from dsd_runtime import compat, config_file, metrics_folder, resolved
+from dsd_runtime import compat, config_file, last_words, metrics_folder, resolved
+from dsd_runtime.causes import known_cause
 from dsd_runtime.convert.keys import TABLE_KEY, read_keys
 from dsd_runtime.convert.methods import method_problem
 from dsd_runtime.convert.numbers import whole
@@ -234,4 +235,7 @@ def main() -> NoReturn:
         run(words)
     except (UsageError, config_file.ConfigFileError) as error:
         say(str(error))
+        text = f"dsd-serve: {error}"
+        cause = known_cause(text)
+        last_words.say(text, cause.reason if cause is not None else None)
         sys.exit(2)

@@ -2,12 +2,13 @@
 
 import importlib.util
 import logging
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from dsd_operator.status.pods import last_lines
+from dsd_operator.status.crashes import last_lines
 from dsd_runtime import last_words
 from dsd_runtime.last_words import EVENTS, MAX_LENGTH, MAX_LINES
 
@@ -20,10 +21,11 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     path = tmp_path / "termination-log"
     path.touch()
     monkeypatch.setenv(last_words.PATH_ENV, str(path))
-    before = list(logging.getLogger("vllm").handlers)
+    before, hook = list(logging.getLogger("vllm").handlers), sys.excepthook
+    monkeypatch.setattr(sys, "excepthook", lambda *_: None)
     last_words.install()
     yield path
-    logging.getLogger("vllm").handlers = before
+    logging.getLogger("vllm").handlers, sys.excepthook = before, hook
 
 
 def fail(message: str, error: Exception) -> None:
@@ -41,6 +43,26 @@ def test_first_cause_comes_first_and_once(file: Path) -> None:
     fail("EngineCore failed to start.", Exception("WorkerProc initialization failed"))
     expected = "ValueError: no room for the KV cache | Exception: WorkerProc initialization failed"
     assert last_lines(file.read_text()) == expected
+
+
+def test_the_cause_is_the_first_line_and_found_in_what_led_to_it(file: Path) -> None:
+    error = OSError("the model cannot be loaded")
+    error.__cause__ = ValueError("401 Client Error. Cannot access gated repo for url x")
+    fail("EngineCore failed to start.", error)
+    fail("EngineCore failed to start.", ValueError("OutOfMemoryError"))
+    lines = ["dsd-cause: ModelAccessDenied", "OSError: the model cannot be loaded", "ValueError: OutOfMemoryError"]
+    assert file.read_text().splitlines() == lines
+    assert last_lines(file.read_text()) == "OSError: the model cannot be loaded | ValueError: OutOfMemoryError"
+
+
+def test_what_ends_the_main_process_counts_if_nothing_ended_before(file: Path) -> None:
+    hook = sys.excepthook
+    hook(ValueError, ValueError("no such model: Repository Not Found"), None)
+    assert file.read_text().splitlines()[0] == "dsd-cause: ModelNotFound"
+    before = file.read_text()
+    hook(RuntimeError, RuntimeError("Engine core initialization failed"), None)
+    hook(KeyboardInterrupt, KeyboardInterrupt(), None)
+    assert file.read_text() == before
 
 
 def test_what_is_logged_while_serving_is_no_last_word(file: Path) -> None:

@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from dsd_operator.render.pod_template import ENGINE
-from dsd_operator.status.pods import Fault, can_serve, fault_of, is_ready, last_lines
+from dsd_operator.status.crashes import last_lines
+from dsd_operator.status.pods import Fault, can_serve, fault_of, is_ready
 from dsd_operator.status.reasons import Reason
+from dsd_runtime.causes import KNOWN, OFFLINE, Cause, known_cause
 from kubectl_dsd.ages import age, parse
 from kubectl_dsd.explain import check_nodes
-from kubectl_dsd.explain.causes import OFFLINE, Cause, image_cause, known_cause
+from kubectl_dsd.explain.causes import image_cause
 from kubectl_dsd.explain.facts import Facts, pod_object
 from kubectl_dsd.explain.finding import Finding, error, info, warning
 from kubectl_dsd.pod_view import PodView, restarts
@@ -18,6 +20,7 @@ from kubectl_dsd.policies import egress_policies
 _CONTAINER: Final = re.compile(r"^container ([^:]+): ")
 _MISSING: Final = re.compile(r'(secret|configmap) "([^"]+)" not found')
 _STUCK_EVENTS: Final = ("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "NetworkNotReady")
+_CRASHES: Final = frozenset({Reason.CRASH_LOOP_BACK_OFF, *(Reason(cause.reason) for cause in KNOWN)})
 _TERMINATING_SECONDS: Final = 120.0
 """Beyond its grace period; then its node is gone, or something holds it."""
 
@@ -54,8 +57,17 @@ def _waiting(facts: Facts, view: PodView) -> Iterator[Finding]:
             yield _config(facts, view, fault)
         case Reason.OOM_KILLED:
             yield _memory(view, fault)
-        case Reason.CRASH_LOOP_BACK_OFF:
+        case reason if reason in _CRASHES:
             yield _crash(facts, view, fault)
+        case Reason.STARTUP_TIMEOUT:
+            yield error(
+                fault.reason,
+                "the engine was not healthy in the time that it may take, and was ended",
+                f"See how far it came: kubectl logs {view.name} -c {ENGINE} --previous -n "
+                f"{facts.meta['namespace']}. If it was getting on, raise spec.startup.timeoutSeconds.",
+                pod_object(view),
+                said=[fault.message],
+            )
         case _:
             yield error(
                 fault.reason, "a container cannot be created or started", "See the kubelet's words, and "
@@ -102,7 +114,7 @@ def _memory(view: PodView, fault: Fault) -> Finding:
 
 def _crash(facts: Facts, view: PodView, fault: Fault) -> Finding:
     log = facts.logs.get(view.name, "")
-    cause = known_cause(fault.message) or known_cause(log)
+    cause = known_cause(fault.message) or known_cause(log) or _named(fault.reason)
     said = [fault.message, *([last_lines(log)] if log else [])]
     times = restarts(view.pod)
     repeated = f", {times} times by now" if times > 1 else ""
@@ -115,6 +127,11 @@ def _crash(facts: Facts, view: PodView, fault: Fault) -> Finding:
         f"Its words are below; all of them: kubectl logs {view.name} -c {name} --previous -n {facts.meta['namespace']}"
     )
     return error(fault.reason, f"the container {name} ends again and again{repeated}", fix, pod_object(view), said=said)
+
+
+def _named(reason: Reason) -> Cause | None:
+    """The cause that the runtime saw in what led to the last words, where they do not say it themselves."""
+    return next((cause for cause in KNOWN if cause.reason == reason), None)
 
 
 def _policy_hint(facts: Facts, view: PodView, cause: Cause) -> str:
@@ -131,7 +148,7 @@ def _starting(facts: Facts, view: PodView) -> Iterator[Finding]:
     if stuck and created and not _has_started(view):
         said = str(stuck[-1].get("message") or "")
         yield error(
-            "ContainerCreating",
+            Reason.CONTAINER_CREATING,
             "the pods wait for a volume or for the network",
             "Check the volumes in spec.podTemplate: the claim, Secret or ConfigMap must exist and be free.",
             pod_object(view),

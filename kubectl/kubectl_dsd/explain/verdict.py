@@ -5,16 +5,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dsd_operator.status.meanings import MEANINGS
-from dsd_operator.status.reasons import Reason
+from dsd_operator.status.reasons import ON_THE_WAY, Reason
 from kubectl_dsd.explain import check_children, check_operator, check_pods, check_schedule
 from kubectl_dsd.explain.facts import Facts
 from kubectl_dsd.explain.finding import Finding, Weight, error, info, together
 
 _CHECKS: Final = (check_operator.check, check_children.check, check_pods.check, check_schedule.check)
-
-_UNDER_WAY: Final = frozenset(
-    {Reason.CREATING, Reason.ROLLING_OUT, Reason.STARTING, Reason.NO_PODS_READY, Reason.POD_NOT_READY}
-)
 
 
 @dataclass(frozen=True)
@@ -75,7 +71,7 @@ def _by_condition(facts: Facts, findings: list[Finding], ready: bool) -> Iterato
             "See how far the engine is in its log, or raise spec.startup.timeoutSeconds.",
             said=[str(moving.get("message") or "")],
         )
-    elif reason in _UNDER_WAY:
+    elif reason in ON_THE_WAY:
         if not any(found.reason == Reason.STARTING for found in findings):
             yield info(reason, "it is on its way", "Wait.", said=[message])
     else:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from dsd_operator.status.conditions import shorten
-from dsd_operator.status.reasons import ConditionType, Reason
+from dsd_operator.status.reasons import ON_THE_WAY, ConditionType, Reason
 
 _MAX_MESSAGE: Final = 1024
 """Limit of an Event's message in the API."""
@@ -53,5 +53,4 @@ def _event(condition: Mapping[str, Any]) -> Event:
 
 
 def _is_starting(condition: Mapping[str, Any]) -> bool:
-    starting = {Reason.CREATING, Reason.ROLLING_OUT, Reason.STARTING, Reason.NO_PODS_READY, Reason.POD_NOT_READY}
-    return condition["reason"] in {*starting, Reason.SCHEDULING_GATED}
+    return condition["reason"] in ON_THE_WAY

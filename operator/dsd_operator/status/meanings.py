@@ -36,6 +36,11 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
     ),
     Reason.CREATING: Meaning("the children are being made", "wait"),
     Reason.ROLLING_OUT: Meaning("pods are being replaced after a change that needs a restart", "wait"),
+    Reason.PENDING: Meaning("pods wait for a node", "wait; it becomes `Unschedulable` where no node fits"),
+    Reason.CONTAINER_CREATING: Meaning(
+        "pods are on their node, which pulls the image, mounts volumes and runs init containers",
+        "wait; `kubectl describe pod` shows which",
+    ),
     Reason.STARTING: Meaning("pods load the model or capture graphs", "wait; `kubectl logs` shows how far"),
     Reason.NO_PODS_READY: Meaning("no pod is ready, and nothing is known to be wrong", "wait"),
     Reason.SCHEDULING_GATED: Meaning(
@@ -64,6 +69,11 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
         "pods were not ready within `startup.timeoutSeconds` and ten minutes",
         "see the message, or raise the field",
     ),
+    Reason.DEGRADED: Meaning(
+        "the last roll-out is done, and some pods that served do not any more; Ready has their own reason where "
+        "one is known",
+        "see the message",
+    ),
     Reason.UNSCHEDULABLE: Meaning(
         "no node has room, or a claim or a toleration is missing",
         "see the scheduler's words in the message",
@@ -78,8 +88,51 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
     ),
     Reason.CONTAINER_START_ERROR: Meaning("the container cannot be created or started", "see the message"),
     Reason.CRASH_LOOP_BACK_OFF: Meaning(
-        "a container ends again and again; the message has its exit code and what ended it",
+        "a container ends again and again, for none of the causes known here; the message has its exit code and "
+        "last words",
         "see the message",
+    ),
+    Reason.STARTUP_TIMEOUT: Meaning(
+        "an engine was not healthy within `startup.timeoutSeconds`, and was ended",
+        "see how far its log came; raise the field if it was getting on",
+    ),
+    Reason.MODEL_NOT_FOUND: Meaning(
+        "the engine finds no such model, revision or path; or the model is private and the token cannot see it",
+        "correct `model` or `drafter.model`; for a path mount the folder with `podTemplate`",
+    ),
+    Reason.MODEL_ACCESS_DENIED: Meaning(
+        "the hub does not give the pod the model: it is gated, or the token is wrong",
+        "name a Secret with a token that may read it in `model.tokenSecretRef`",
+    ),
+    Reason.MODEL_HUB_UNREACHABLE: Meaning(
+        "the pod cannot reach the model hub, and the model is not in its cache",
+        "let the pods out (a proxy goes into `engine.env`), or mount the model and give its path",
+    ),
+    Reason.MODEL_INCOMPLETE: Meaning(
+        "the model's folder or repository lacks config, tokenizer or weights", "give it the files"
+    ),
+    Reason.MODEL_UNSUPPORTED: Meaning(
+        "this vLLM does not know the model's architecture, or may not run the code that the model brings",
+        "use an image with a vLLM that does, or add `--trust-remote-code` to `engine.extraArgs` if you trust it",
+    ),
+    Reason.SPECULATION_UNSUPPORTED: Meaning(
+        "vLLM cannot speculate in this way with this model: the method, the number of tokens, or a drafter that "
+        "does not fit",
+        "change `drafter` as the message says; [Methods](methods.md) has what each one needs",
+    ),
+    Reason.ENGINE_ARGUMENT_INVALID: Meaning(
+        "vLLM does not understand an argument, or refuses its value", "correct the field or `engine.extraArgs`"
+    ),
+    Reason.ENGINE_OUT_OF_MEMORY: Meaning(
+        "the memory of GPU or CPU does not hold the model, the drafter and a KV cache of the asked length",
+        "lower `engine.maxModelLen` or `engine.maxNumSeqs`, prepare fewer K, or split the model over more GPUs",
+    ),
+    Reason.DEVICE_NOT_FOUND: Meaning(
+        "the engine sees no GPU", "ask for one in `resources.limits`, with an image that fits the node's GPUs"
+    ),
+    Reason.STORAGE_FULL: Meaning("the disk or the cache's volume is full", "give the pods a larger one"),
+    Reason.STORAGE_ACCESS_DENIED: Meaning(
+        "the engine may not read or write a file", "check the volume's owner against `podTemplate`'s securityContext"
     ),
     Reason.OOM_KILLED: Meaning(
         "a container went over its memory limit",

@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dsd_operator.render.pod_template import ENGINE
+from dsd_operator.status.crashes import crash
 from dsd_operator.status.reasons import Reason
 
 Pod = Mapping[str, Any]
-
-_LAST_LINES: Final = 5
-_LINE_LENGTH: Final = 300
 
 _STARTING: Final = frozenset({"ContainerCreating", "PodInitializing"})
 """Waiting reasons of a container that nothing is wrong with."""
@@ -57,11 +55,66 @@ def is_ready(pod: Pod) -> bool:
     return _condition(pod, "Ready").get("status") == "True"
 
 
+def is_up(pod: Pod) -> bool:
+    """Whether the engine answers HTTP, as far as the kubelet knows: ready, or its startup probe has passed.
+
+    An engine that is not ready for its schedule's sake gets ready by being given one.
+    """
+    return is_ready(pod) or bool(_engine(pod).get("started"))
+
+
+def has_run(pod: Pod) -> bool:
+    """Whether the engine got as far as answering, or ended: a pod that is not ready is no new one then."""
+    engine = _engine(pod)
+    return bool(engine.get("started") or engine.get("restartCount") or (engine.get("state") or {}).get("terminated"))
+
+
 def fault_of(pod: Pod) -> Fault | None:
     """What is wrong with a pod that counts and is not ready; None while it is simply starting."""
     if is_ready(pod):
         return None
     return _scheduling_fault(pod) or next(_container_faults(pod), None)
+
+
+def phase_of(pod: Pod) -> Fault:
+    """How far a pod is that is not ready and that nothing is wrong with."""
+    if not pod.get("spec", {}).get("nodeName"):
+        return Fault(name_of(pod), Reason.PENDING, "waits for a node")
+    unfinished = next(_unfinished_init_containers(pod), None)
+    if unfinished is not None:
+        return Fault(name_of(pod), Reason.CONTAINER_CREATING, f"init container {unfinished} has yet to end or to start")
+    engine = _engine(pod)
+    if "running" not in (engine.get("state") or {}):
+        text = "its node pulls the image, mounts the volumes, or makes the container"
+        return Fault(name_of(pod), Reason.CONTAINER_CREATING, text)
+    if not engine.get("started"):
+        return Fault(name_of(pod), Reason.STARTING, "container engine loads the model or captures graphs")
+    late = [c for c in _main_containers(pod) if not c.get("ready")]
+    name = late[0].get("name") if late else ENGINE
+    return Fault(name_of(pod), Reason.STARTING, f"container {name} runs and is not ready")
+
+
+def _unfinished_init_containers(pod: Pod) -> Iterator[str]:
+    """Those that the others wait for: a plain one that has not ended, a sidecar that has not started."""
+    for container in pod.get("status", {}).get("initContainerStatuses") or ():
+        ended = (container.get("state") or {}).get("terminated")
+        if not (ended or (container.get("started") and container.get("name") in _sidecars(pod))):
+            yield str(container.get("name"))
+
+
+def _sidecars(pod: Pod) -> set[str]:
+    found = pod.get("spec", {}).get("initContainers") or ()
+    return {str(c.get("name")) for c in found if c.get("restartPolicy") == "Always"}
+
+
+def _engine(pod: Pod) -> Mapping[str, Any]:
+    return next((c for c in _main_containers(pod) if c.get("name") == ENGINE), {})
+
+
+def _main_containers(pod: Pod) -> Sequence[Mapping[str, Any]]:
+    """Their states, the engine's first."""
+    found: Sequence[Mapping[str, Any]] = pod.get("status", {}).get("containerStatuses") or ()
+    return sorted(found, key=lambda container: container.get("name") != ENGINE)
 
 
 def _condition(pod: Pod, kind: str) -> Mapping[str, Any]:
@@ -81,47 +134,28 @@ def _scheduling_fault(pod: Pod) -> Fault | None:
 
 def _container_faults(pod: Pod) -> Iterator[Fault]:
     """Init containers first, they block the rest; then the engine, then what others put in."""
-    status = pod.get("status", {})
-    main: Sequence[Mapping[str, Any]] = status.get("containerStatuses") or []
-    ordered = sorted(main, key=lambda container: container.get("name") != ENGINE)
-    for container in [*(status.get("initContainerStatuses") or []), *ordered]:
-        found = _container_fault(container)
+    for container in [*(pod.get("status", {}).get("initContainerStatuses") or ()), *_main_containers(pod)]:
+        found = _container_fault(pod, container)
         if found is not None:
             reason, message = found
             yield Fault(name_of(pod), reason, f"container {container.get('name')}: {message}")
 
 
-def _container_fault(container: Mapping[str, Any]) -> tuple[Reason, str] | None:
+def _container_fault(pod: Pod, container: Mapping[str, Any]) -> tuple[Reason, str] | None:
     if container.get("ready"):
         return None
     state = container.get("state") or {}
     waiting = state.get("waiting") or {}
-    crash = state.get("terminated") or (container.get("lastState") or {}).get("terminated") or {}
+    ended = state.get("terminated") or (container.get("lastState") or {}).get("terminated") or {}
     kind = waiting.get("reason")
     if kind and kind not in _STARTING and kind != "CrashLoopBackOff":
         reason = _WAITING.get(kind, Reason.CONTAINER_START_ERROR)
-        return reason, _sentence(kind, str(waiting.get("message", ""))) + _advice(str(waiting.get("message", "")))
-    return _crash(crash) if (crash and crash.get("exitCode") != 0) or kind == "CrashLoopBackOff" else None
-
-
-def _crash(crash: Mapping[str, Any]) -> tuple[Reason, str]:
-    last = last_lines(str(crash.get("message", "")))
-    if crash.get("reason") == "OOMKilled":
-        return Reason.OOM_KILLED, _sentence("killed for exceeding its memory limit", last)
-    return Reason.CRASH_LOOP_BACK_OFF, _sentence(f"exits with code {crash.get('exitCode', 'unknown')}", last)
-
-
-def _sentence(what: str, details: str) -> str:
-    return f"{what}: {details}" if details else what
+        message = str(waiting.get("message", ""))
+        return reason, (f"{kind}: {message}" if message else kind) + _advice(message)
+    return crash(pod, container, ended, looping=kind == "CrashLoopBackOff")
 
 
 def _advice(message: str) -> str:
     if "runAsNonRoot" in message:
         return "; set podTemplate.spec.securityContext.runAsUser, or use an image whose USER is a number above 0"
     return ""
-
-
-def last_lines(text: str) -> str:
-    """The end of a log, where a crash says what it is: the last lines, blank ones left out, joined by ` | `."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return " | ".join(line[:_LINE_LENGTH] for line in lines[-_LAST_LINES:])

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_dsd.explain.causes import IMAGE, KNOWN, image_cause, known_cause
+from dsd_operator.status.reasons import Reason
+from dsd_runtime.causes import KNOWN, known_cause
+from kubectl_dsd.explain.causes import IMAGE, image_cause
 
 _GATED = "You are trying to access a gated repo"
 _MISSING = "is not a local folder and is not a valid model identifier"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dsd_operator.status.pods import can_serve, fault_of, last_lines
+from dsd_operator.status.pods import can_serve, fault_of, is_up, phase_of
 from dsd_operator.status.reasons import Reason
 from tests.unit.status.cluster import pod, waiting
 
@@ -114,7 +114,45 @@ def test_unschedulable_and_held_are_two_things() -> None:
     assert "kueue.x-k8s.io/admission" in fault.message
 
 
-def test_the_last_lines_of_a_log() -> None:
-    assert last_lines("\n".join(str(i) for i in range(20)) + "\n\n") == "15 | 16 | 17 | 18 | 19"
-    assert last_lines("") == ""
-    assert len(last_lines("x" * 100_000)) <= 300
+def phase(
+    init: tuple[dict[str, Any], ...] = (), node: str = "n1", specs: Any = (), **engine: Any
+) -> tuple[Reason, str]:
+    starting = pod(ready=False, containerStatuses=[{"name": "engine", **engine}], initContainerStatuses=list(init))
+    starting["spec"] = {"nodeName": node, "initContainers": list(specs)}
+    assert fault_of(starting) is None
+    found = phase_of(starting)
+    return found.reason, found.message
+
+
+def test_how_far_a_pod_is() -> None:
+    running: dict[str, Any] = {"state": {"running": {}}}
+    assert phase(node="")[0] is Reason.PENDING
+    assert phase(state={"waiting": {"reason": "ContainerCreating"}})[0] is Reason.CONTAINER_CREATING
+    assert phase()[0] is Reason.CONTAINER_CREATING
+    assert phase(**running) == (Reason.STARTING, "container engine loads the model or captures graphs")
+    assert phase(**running, started=True) == (Reason.STARTING, "container engine runs and is not ready")
+
+
+def test_an_init_container_that_others_wait_for_is_named() -> None:
+    ended = {"name": "fetch", "state": {"terminated": {"exitCode": 0}}, "ready": True}
+    proxy = {"name": "proxy", "state": {"running": {}}, "started": False}
+    sidecar = [{"name": "fetch"}, {"name": "proxy", "restartPolicy": "Always"}]
+    blocked = phase((ended, proxy), specs=sidecar, state={"waiting": {"reason": "PodInitializing"}})
+    assert blocked == (Reason.CONTAINER_CREATING, "init container proxy has yet to end or to start")
+    up = phase((ended, {**proxy, "started": True}), specs=sidecar, state={"running": {}})
+    assert up[1] == "container engine loads the model or captures graphs"
+
+
+def test_a_sidecar_that_is_not_ready_is_named() -> None:
+    engine = {"name": "engine", "ready": True, "started": True, "state": {"running": {}}}
+    proxy = {"name": "proxy", "ready": False, "started": True, "state": {"running": {}}}
+    waiting_pod = pod(ready=False, containerStatuses=[proxy, engine])
+    waiting_pod["spec"] = {"nodeName": "n1"}
+    assert phase_of(waiting_pod).message == "container proxy runs and is not ready"
+
+
+def test_who_has_passed_its_startup_probe_answers() -> None:
+    engine = {"name": "engine", "ready": False, "started": True, "state": {"running": {}}}
+    assert is_up(pod(ready=False, containerStatuses=[engine]))
+    assert not is_up(pod(ready=False, containerStatuses=[{**engine, "started": False}]))
+    assert is_up(pod())

@@ -75,6 +75,11 @@ QUANTITY_SCHEMA: Final = {
 Quantity = Annotated[int | float | str, WithJsonSchema(QUANTITY_SCHEMA)]
 """A Kubernetes quantity as the user wrote it; compared by value, passed on in its own spelling."""
 
+CIDR_PATTERN: Final = "^[0-9a-fA-F.:]+/[0-9]{1,3}$"
+
+Cidr = Annotated[str, Field(min_length=3, max_length=49, pattern=CIDR_PATTERN)]
+"""A range of addresses, as 10.0.0.0/8 or fd00::/8; the API server refuses what only looks like one."""
+
 QUANTITY_HINT: Final = "use a number with a suffix, such as 500m, 0.5, 16Gi or 16G"
 
 

@@ -47,6 +47,7 @@ PROMETHEUS_OPERATOR = Tool(
 )
 PROMETHEUS = Tool("prometheus", "prometheus", "github.com/prometheus/prometheus/cmd/prometheus", "0.305.0")
 KWOK = Tool("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", "0.7.0")
+LEADER_WORKER_SET = Tool("lws", "lws", "sigs.k8s.io/lws/cmd", "0.8.0")
 KUBECONFORM = Tool("kubeconform", "kubeconform", "github.com/yannh/kubeconform/cmd/kubeconform", "0.8.0")
 PROMETHEUS_ADAPTER = Tool(
     "prometheus-adapter", "prometheus-adapter", "sigs.k8s.io/prometheus-adapter/cmd/adapter", "0.12.0"
@@ -67,5 +68,6 @@ ALL_TOOLS = (
     PROMETHEUS_ADAPTER,
     NETWORK_POLICIES,
     KWOK,
+    LEADER_WORKER_SET,
     KUBECONFORM,
 )

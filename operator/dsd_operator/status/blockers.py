@@ -8,7 +8,7 @@ from typing import Final
 from dsd_operator.render.extras import EXTRAS
 from dsd_operator.status.conditions import shorten
 from dsd_operator.status.observed import ApplyFailure, Observed, Outcome
-from dsd_operator.status.pods import Fault, can_serve, fault_of
+from dsd_operator.status.pods import Fault, can_serve, fault_of, is_ready, phase_of
 from dsd_operator.status.reasons import Reason
 from dsd_runtime.schedule import Problem
 
@@ -16,6 +16,8 @@ _SHOWN: Final = 3
 """Problems or pods that a message spells out; the rest is counted."""
 
 _MESSAGE_LENGTH: Final = 1024
+
+_PHASES: Final = (Reason.PENDING, Reason.CONTAINER_CREATING, Reason.STARTING)
 
 _BESIDE: Final = frozenset(extra.kind for extra in EXTRAS if not extra.needed_by_pods)
 """Kinds of children that no pod needs."""
@@ -49,6 +51,18 @@ def pod_blocker(observed: Observed) -> Blocker | None:
     pods = [pod for pod in (*observed.pods, *observed.workers) if can_serve(pod)]
     faults = [fault for pod in pods if (fault := fault_of(pod)) is not None]
     return _worst(faults) if faults else None
+
+
+def phase(observed: Observed) -> Blocker | None:
+    """How far the pods are that are not ready and that nothing is wrong with: the one that has come least far."""
+    late = [pod for pod in (*observed.pods, *observed.workers) if can_serve(pod) and not is_ready(pod)]
+    found = [phase_of(pod) for pod in late if fault_of(pod) is None]
+    if not found:
+        return None
+    first = min(found, key=lambda each: (_PHASES.index(each.reason), each.pod))
+    alike = sum(each.reason is first.reason for each in found)
+    others = f" (and {alike - 1} more pods)" if alike > 1 else ""
+    return Blocker(first.reason, f"pod {first.pod}{others}: {first.message}")
 
 
 def listed(texts: Sequence[str]) -> str:

@@ -1,13 +1,27 @@
 """Available and Progressing: what serves now, and whether the pods are still on their way to what the spec says."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from dsd_operator.api import DSDDeployment
 from dsd_operator.render.workload import kind_of
-from dsd_operator.status.blockers import Blocker, pod_blocker, spec_blocker
+from dsd_operator.status.blockers import Blocker, phase, pod_blocker, spec_blocker
 from dsd_operator.status.conditions import Condition, Status
 from dsd_operator.status.observed import Observed, Outcome
-from dsd_operator.status.reasons import ConditionType, Reason
+from dsd_operator.status.pods import can_serve, has_run, is_ready
+from dsd_operator.status.reasons import CANNOT_START, ConditionType, Reason
+
+_STUCK: Final = CANNOT_START | {Reason.POD_CREATION_FAILED}
+"""What does not go by waiting: nothing progresses, whatever the deadline says."""
+
+_WAITS: Final[Mapping[Reason, Reason]] = {
+    Reason.UNSCHEDULABLE: Reason.PENDING,
+    Reason.IMAGE_PULL_BACK_OFF: Reason.CONTAINER_CREATING,
+    Reason.CONTAINER_CONFIG_ERROR: Reason.CONTAINER_CREATING,
+    Reason.CONTAINER_START_ERROR: Reason.CONTAINER_CREATING,
+}
+"""How far a pod is that has such a fault; with any other its engine runs, or did."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +36,12 @@ class Rollout:
     updated: int
     ready: int
     deadline_exceeded: bool
+    settled: bool
+
+    @property
+    def rolling(self) -> bool:
+        """Replicas have yet to be made or replaced."""
+        return self.updated < self.wanted or self.replicas != self.updated or not self.current
 
     @property
     def complete(self) -> bool:
@@ -45,6 +65,7 @@ def rollout_of(resource: DSDDeployment, observed: Observed, outcome: Outcome) ->
         updated=chosen.updated if chosen else 0,
         ready=sum(workload.ready for workload in counted),
         deadline_exceeded=chosen is not None and chosen.deadline_exceeded,
+        settled=chosen is not None and chosen.settled,
     )
 
 
@@ -69,21 +90,38 @@ def progressing(rollout: Rollout, observed: Observed, outcome: Outcome) -> Condi
         return _progressing("True", Reason.CREATING, f"the {rollout.kind} is being created")
     if rollout.complete:
         return _progressing("False", Reason.ROLLED_OUT, f"{rollout.ready} of {rollout.wanted} pods are up to date")
-    return _under_way(rollout, pod_blocker(observed))
+    return _under_way(rollout, observed)
 
 
-def _under_way(rollout: Rollout, blocker: Blocker | None) -> Condition:
+def _under_way(rollout: Rollout, observed: Observed) -> Condition:
+    blocker, stage = pod_blocker(observed), phase(observed)
+    told = blocker or stage
     text = f"{rollout.updated} of {rollout.wanted} pods are up to date, {rollout.ready} ready"
-    message = f"{text}; {blocker.message}" if blocker else text
-    # Both keep their state after the deadline: a held pod is no failure, a refused one has a better reason.
-    if blocker and blocker.reason is Reason.SCHEDULING_GATED:
-        return _progressing("True", Reason.SCHEDULING_GATED, message)
-    if blocker and blocker.reason is Reason.POD_CREATION_FAILED:
-        return _progressing("False", Reason.POD_CREATION_FAILED, message)
+    message = f"{text}; {told.message}" if told is not None else text
+    if blocker is not None and blocker.reason is Reason.SCHEDULING_GATED:
+        return _progressing("True", Reason.SCHEDULING_GATED, message)  # also after the deadline: it is no failure
+    if blocker is not None and blocker.reason in _STUCK:
+        return _progressing("False", blocker.reason, message)  # so too: a better reason than the deadline
     if rollout.deadline_exceeded:
         return _progressing("False", Reason.PROGRESS_DEADLINE_EXCEEDED, message)
-    rolling = rollout.updated < rollout.wanted or rollout.replicas != rollout.updated or not rollout.current
-    return _progressing("True", Reason.ROLLING_OUT if rolling else Reason.STARTING, message)
+    if rollout.rolling:
+        return _progressing("True", Reason.ROLLING_OUT, message)
+    if rollout.settled and _fell_back(observed):
+        return _progressing("False", Reason.DEGRADED, message)
+    return _progressing("True", _stage(blocker, stage), message)
+
+
+def _stage(blocker: Blocker | None, stage: Blocker | None) -> Reason:
+    """How far the pods are; what is wrong with one may still go by itself."""
+    if blocker is not None:
+        return _WAITS.get(blocker.reason, Reason.STARTING)
+    return stage.reason if stage is not None else Reason.STARTING
+
+
+def _fell_back(observed: Observed) -> bool:
+    """Whether a pod that is not ready is none that simply starts for the first time."""
+    late = (pod for pod in (*observed.pods, *observed.workers) if can_serve(pod) and not is_ready(pod))
+    return any(has_run(pod) for pod in late)
 
 
 def _available(status: Status, reason: Reason, message: str) -> Condition:

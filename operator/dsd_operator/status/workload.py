@@ -28,6 +28,8 @@ class Workload:
     updated: int
     ready: int
     deadline_exceeded: bool = False
+    settled: bool = False
+    """Whether its latest roll-out is done: all replicas were ready once. What happens later is no part of it."""
     refusals: tuple[str, ...] = ()
     """Why pods cannot be made: a quota, a limit range, Pod Security or an admission webhook."""
 
@@ -48,6 +50,7 @@ def of_deployment(deployment: Object, replica_sets: Sequence[Object]) -> Workloa
         updated=status.get("updatedReplicas", 0),
         ready=status.get("readyReplicas", 0),
         deadline_exceeded="ProgressDeadlineExceeded" in reasons,
+        settled="NewReplicaSetAvailable" in reasons,
         refusals=tuple(_refusals((deployment, *replica_sets))),
     )
 

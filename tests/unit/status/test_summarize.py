@@ -71,14 +71,66 @@ def test_nothing_is_there_yet() -> None:
     }
 
 
-def test_loading() -> None:
-    seen = observed(deployment(ready=0), [pod(ready=False)])
+def starting(node: str = "n1", name: str = "demo-1", **engine: Any) -> dict[str, Any]:
+    """A pod on its way."""
+    return {**pod(name, ready=False, containerStatuses=[{"name": "engine", **engine}]), "spec": {"nodeName": node}}
+
+
+RUNNING = {"state": {"running": {}}}
+SETTLED = {"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}
+
+
+@pytest.mark.parametrize(
+    ("late", "reason"),
+    [(starting(""), "Pending"), (starting(), "ContainerCreating"), (starting(**RUNNING), "Starting")],
+)
+def test_on_the_way(late: dict[str, Any], reason: str) -> None:
+    seen = observed(deployment(ready=0), [late])
     assert states(seen, outcome([push(state=PushState.NOT_READY)])) == {
         "Available": ("False", "NoPodsReady"),
-        "Progressing": ("True", "Starting"),
+        "Progressing": ("True", reason),
         "ScheduleApplied": ("Unknown", "PodNotReady"),
-        "Ready": ("False", "Starting"),
+        "Ready": ("False", reason),
     }
+
+
+def test_the_pod_that_has_come_least_far_is_told() -> None:
+    pods = [starting("", "demo-3"), starting(name="demo-2"), starting("", "demo-1"), pod("demo-0")]
+    found = conditions(observed(deployment(4, 4, 1), pods), outcome(), replicas=4)["Progressing"]
+    assert found["reason"] == "Pending"
+    assert found["message"] == "4 of 4 pods are up to date, 1 ready; pod demo-1 (and 1 more pods): waits for a node"
+
+
+@pytest.mark.parametrize(
+    ("late", "ready"),
+    [
+        (starting(**RUNNING, started=True), "Degraded"),
+        (starting(**RUNNING, started=False, restartCount=1), "Degraded"),
+        (starting(state={"terminated": {"exitCode": 1}}), "CrashLoopBackOff"),
+    ],
+)
+def test_a_pod_that_served_and_does_not_any_more(late: dict[str, Any], ready: str) -> None:
+    pods = [pod("demo-0"), late]
+    found = states(observed(deployment(2, 2, 1, conditions=[SETTLED]), pods), outcome(), replicas=2)
+    assert found["Available"] == ("True", "Available")
+    assert found["Progressing"] == ("False", "Degraded")
+    assert found["Ready"] == ("False", ready)
+
+
+@pytest.mark.parametrize("late", [starting(""), starting(**RUNNING)])
+def test_a_pod_that_starts_for_the_first_time_is_no_fall_back(late: dict[str, Any]) -> None:
+    """Scaled up, or the pod of a lost node made anew."""
+    seen = observed(deployment(2, 2, 1, conditions=[SETTLED]), [pod("demo-0"), late])
+    assert states(seen, outcome(), replicas=2)["Progressing"][0] == "True"
+
+
+def test_a_model_that_cannot_load_progresses_no_further() -> None:
+    last = {"exitCode": 1, "message": "dsd-cause: ModelNotFound\nOSError: x"}
+    crashed = pod("demo-1", ready=False, containerStatuses=[waiting("engine", "CrashLoopBackOff", "", last)])
+    found = states(observed(deployment(ready=0), [crashed]), outcome())
+    assert found["Progressing"] == found["Ready"] == found["Available"] == ("False", "ModelNotFound")
+    old = states(observed(deployment(2, 1, 1), [pod("demo-0"), crashed]), outcome(), replicas=2)
+    assert (old["Available"][0], old["Progressing"]) == ("True", ("False", "ModelNotFound"))
 
 
 @pytest.mark.parametrize(

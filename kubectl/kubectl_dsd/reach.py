@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dsd_operator.status.pods import can_serve, is_ready, name_of
+from dsd_operator.status.pods import can_serve, is_up, name_of
 from dsd_runtime.protocol import STATUS_PATH
 from kubectl_dsd.cluster import MOST_AT_ONCE, Cluster, Json, Objects
 from kubectl_dsd.errors import ApiFailure, Failure
@@ -124,4 +124,4 @@ def ready_word(pod: Mapping[str, Any]) -> str:
 
 def serves(pod: Mapping[str, Any]) -> bool:
     """Whether it counts and is ready."""
-    return can_serve(pod) and is_ready(pod)
+    return can_serve(pod) and is_up(pod)

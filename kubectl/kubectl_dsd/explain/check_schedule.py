@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from dsd_operator.status.pods import can_serve, is_ready
+from dsd_operator.status.pods import can_serve, is_up
 from dsd_operator.status.reasons import Reason
 from kubectl_dsd.explain.facts import Facts, pod_object
 from kubectl_dsd.explain.finding import Finding, error, info, warning
@@ -18,7 +18,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     """By the operator's word about each pod, and by the engines' own."""
     late = _late(facts)
     for view in facts.pods:
-        if not (can_serve(view.pod) and is_ready(view.pod)):
+        if not (can_serve(view.pod) and is_up(view.pod)):
             continue
         status = view.asked.status or {}
         yield from _by_operator(facts, view, late.get(view.name, ""), status)

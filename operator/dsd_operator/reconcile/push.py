@@ -1,4 +1,6 @@
-"""Bringing the schedule to the pods: to all that are ready at the same time, and read back.
+"""Bringing the schedule to the pods: to all whose engine is up at the same time, and read back.
+
+Also to those that are not ready: without its schedule a pod does not get so.
 
 A pod that does not answer is unknown, and holds up nobody: its file brings the schedule. A pass waits for a pod one
 second at most; a slower delivery goes on in the background and wakes the resource when it has something new to say.
@@ -15,7 +17,7 @@ from dsd_operator.reconcile.delivery import Courier, Delivery, Target
 from dsd_operator.reconcile.memory import Memory, PodRecord
 from dsd_operator.reconcile.queue import Key
 from dsd_operator.status.observed import PushResult, PushState
-from dsd_operator.status.pods import can_serve, is_ready, name_of
+from dsd_operator.status.pods import can_serve, is_up, name_of
 from dsd_runtime.protocol import Revision
 
 WAIT_SECONDS: Final = 1.0
@@ -80,7 +82,7 @@ class Pusher:
     def _start(self, target: Target, pod: Pod, record: PodRecord) -> "asyncio.Task[Delivery] | None":
         """Start a delivery, unless one of the same target runs, or there is nobody to deliver to."""
         ip = pod.get("status", {}).get("podIP")
-        if not ip or not is_ready(pod):
+        if not ip or not is_up(pod):
             self._drop([record])
             record.delivery, record.failures, record.not_before = None, 0, 0.0
             return None

@@ -18,6 +18,12 @@ READY_PATH: Final = "/health?schedule=in-place"
 """vLLM's health, and the config file's schedule in use from the start: what a readiness probe asks. A query, because a
 server that does not know it answers with its health alone."""
 
+DRAIN_TIMEOUT_ENV: Final = "DSD_DRAIN_TIMEOUT_SECONDS"
+"""How long open requests may go on after SIGTERM, where the command line does not say; seconds."""
+
+LEAVING_ENV: Final = "DSD_LEAVING_FILE"
+"""Path of the file that announces, before SIGTERM, that the server is about to end. Something outside makes it."""
+
 PROBLEM_CONTENT_TYPE: Final = "application/problem+json"
 CONFIG_FILE_NAME: Final = "config.yaml"
 MAX_BODY_BYTES: Final = 64 * 1024

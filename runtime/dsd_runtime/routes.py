@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from dsd_runtime import compat, open_streams
+from dsd_runtime import compat, draining, open_streams
 from dsd_runtime.access import Access
 from dsd_runtime.auth import AuthError
 from dsd_runtime.explain import field_errors
@@ -293,6 +293,8 @@ class DsdEndpoints:
                 return problem_response(RequestProblemError(400, "the connection ended before the body did"))
 
         app.add_middleware(ReadinessProbe, refusal=self._refuse_probe)
+        if (notice := draining.notice()) is not None:
+            app.add_middleware(draining.LastResponses, file=notice)
         app.add_api_route(STATUS_PATH, get_status, methods=["GET"], summary="Schedule and envelope of this engine")
         app.add_api_route(HISTORY_PATH, get_history, methods=["GET"], summary="Schedules used since the start")
         app.add_api_route(SCHEDULE_PATH, put_schedule, methods=["PUT"], summary="Change the schedule while it runs")
@@ -309,3 +311,4 @@ class DsdEndpoints:
         self._engines = Engines(engine_client)
         if engine_client is not None and compat.gate().mode == "on":
             open_streams.end_with_the_engine(engine_client)
+            draining.leave_with_the_engine(engine_client, state)

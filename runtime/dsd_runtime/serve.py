@@ -13,7 +13,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from dsd_runtime import compat, config_file, last_words, metrics_folder, resolved
+from dsd_runtime import compat, config_file, draining, last_words, metrics_folder, resolved
 from dsd_runtime.causes import known_cause
 from dsd_runtime.convert.keys import TABLE_KEY, read_keys
 from dsd_runtime.convert.methods import method_problem
@@ -21,7 +21,7 @@ from dsd_runtime.convert.numbers import whole
 from dsd_runtime.convert.report import Report
 from dsd_runtime.listen import check_free, default_host
 from dsd_runtime.multiproc import MULTIPROC_DIR
-from dsd_runtime.protocol import ConfigFile
+from dsd_runtime.protocol import DRAIN_TIMEOUT_ENV, ConfigFile
 from dsd_runtime.schedule import Problem, validate
 from dsd_runtime.usage import UsageError
 from dsd_runtime.vllm_arguments import before_values, speculative_config, uses, with_config_file, with_table
@@ -38,8 +38,8 @@ OTHER_PLUGIN_GROUPS: Final = (
 
 SHUTDOWN: Final = "--shutdown-timeout"
 DRAIN_SECONDS: Final = 30
-"""How long requests that are open at SIGTERM may go on, where the user does not say: half the grace period that the
-operator gives a pod. vLLM's own default is to abort them at once."""
+"""How long requests that are open at SIGTERM may go on, where nobody says. vLLM's own default is to abort them at
+once."""
 
 USAGE: Final = """\
 usage: dsd-serve MODEL --speculative-config JSON [--dsd-config FILE] [options of vllm serve]
@@ -50,7 +50,8 @@ options of dsd-serve:
   --dsd-config FILE           schedule (and who may change it), as YAML; followed while the server runs
   --dsd-prepared-tokens LIST  numbers of speculative tokens to prepare at start, such as 0,1,3
                               (default: 0..maximum up to a maximum of 4, else 0, 1, half, maximum)
-  --shutdown-timeout SECONDS  vLLM's: how long open requests may go on after SIGTERM or Ctrl-C (default here: 30)
+  --shutdown-timeout SECONDS  vLLM's: how long open requests may go on after SIGTERM or Ctrl-C (default here: 30,
+                              or DSD_DRAIN_TIMEOUT_SECONDS)
   -h, --help                  show this; `vllm serve --help` shows the other options
 
 environment:
@@ -189,13 +190,21 @@ def arguments_for(options: Options) -> list[str]:
     return before_values(arguments, defaults(arguments))
 
 
+def drain_seconds(environment: Mapping[str, str]) -> int:
+    """How long open requests may go on after SIGTERM; raises UsageError."""
+    text = environment.get(DRAIN_TIMEOUT_ENV, str(DRAIN_SECONDS))
+    if not text.isdecimal():
+        raise UsageError(f"{DRAIN_TIMEOUT_ENV}={text}: it must be a whole number of seconds, 0 or more")
+    return int(text)
+
+
 def defaults(arguments: Sequence[str]) -> list[str]:
     """What we add where the user says nothing about it, on the command line or in vLLM's own config file."""
     given = {use.canonical for use in uses(with_config_file(arguments))}
     host = [] if given & {"--host", "--uds"} else ["--host", default_host()]
     # A vLLM that we do not know may not know the option.
     drains = SHUTDOWN not in given and compat.gate().mode == "on"
-    return [*([SHUTDOWN, str(DRAIN_SECONDS)] if drains else []), *host]
+    return [*([SHUTDOWN, str(drain_seconds(os.environ))] if drains else []), *host]
 
 
 def say(text: str) -> None:
@@ -219,6 +228,8 @@ def run(words: Sequence[str]) -> NoReturn:
     check_vllm(gate, options)
     arguments = arguments_for(options)
     check_free(arguments)
+    if (notice := draining.notice()) is not None:
+        notice.unlink(missing_ok=True)  # of an earlier life of this container
     if gate.mode == "off":
         say(f"{gate.reason}; serving with a static schedule, which changes only with a restart")
     environment = environment_for(options, os.environ)

@@ -375,3 +375,16 @@ def test_vllm_that_cannot_take_a_schedule(monkeypatch: pytest.MonkeyPatch, tmp_p
         "dsd-serve: vLLM 0.9.1 cannot take a schedule at all (it has no num_speculative_tokens_per_batch_size); vLLM "
         "0.32.x is needed: pip install --upgrade 'dsd-runtime[vllm]'\n"
     )
+
+
+def test_the_environment_says_how_long_requests_may_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DSD_DRAIN_TIMEOUT_SECONDS", "7")
+    assert arguments("m", "--host", "h") == ["m", "--host", "h", "--shutdown-timeout", "7"]
+    assert arguments("m", "--host", "h", "--shutdown-timeout", "9") == ["m", "--host", "h", "--shutdown-timeout", "9"]
+
+
+@pytest.mark.parametrize("text", ["", "1.5", "-1", "soon"])
+def test_a_time_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("DSD_DRAIN_TIMEOUT_SECONDS", text)
+    with pytest.raises(UsageError, match="whole number of seconds"):
+        arguments("m")

@@ -33,9 +33,15 @@ _EFFECTS: Final = {
     "smoothing": Effect.HOT,
     "replicas": Effect.SCALED,
     "rollout": Effect.NEXT_ROLLOUT,
+    "cache.size": Effect.BESIDE,
+    "cache.storageClass": Effect.BESIDE,
+    "cache.accessMode": Effect.BESIDE,
     "monitoring": Effect.BESIDE,
+    "service": Effect.BESIDE,
+    "networkPolicy": Effect.BESIDE,
+    "podDisruptionBudget": Effect.BESIDE,
 }
-"""By the first part of the path; everything else is the envelope."""
+"""By the path or its first part; everything else is the envelope."""
 
 _REFUSED: Final = "Refused here"
 """How the descriptions of keys begin that the CRD knows only to refuse them."""
@@ -74,7 +80,8 @@ class Field:
     @property
     def effect(self) -> Effect:
         """What a change of it does."""
-        return _EFFECTS.get(self.path.split(".")[0].removesuffix("[]"), Effect.ROLLED)
+        first = self.path.split(".")[0].removesuffix("[]")
+        return _EFFECTS.get(self.path) or _EFFECTS.get(first, Effect.ROLLED)
 
 
 def fields() -> list[Field]:

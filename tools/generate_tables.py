@@ -15,7 +15,7 @@ import yaml
 from prometheus_client.metrics import MetricWrapperBase
 
 from dsd_operator.metrics import Metrics
-from dsd_operator.settings import Settings, variable
+from dsd_operator.settings import Settings, default_text, variable
 from dsd_operator.status.meanings import MEANINGS
 
 _ROOT: Final = Path(__file__).resolve().parents[1]
@@ -27,8 +27,9 @@ def settings() -> Iterator[str]:
     """The operator's environment variables."""
     yield "| Variable | Default | Meaning |\n|---|---|---|\n"
     for name, field in Settings.model_fields.items():
-        default = "required" if field.is_required() else f"`{field.default}`" if field.default != () else "all"
-        yield f"| `{variable(name)}` | {default} | {field.description} |\n"
+        default = default_text(name)
+        shown = "required" if field.is_required() else f"`{default}`" if default else "empty"
+        yield f"| `{variable(name)}` | {shown} | {field.description} |\n"
 
 
 def operator_metrics() -> Iterator[str]:

@@ -33,6 +33,7 @@ from dsd_operator.reconcile.resync import Resync
 from dsd_operator.reconcile.wakeups import Wakeups
 from dsd_operator.reconcile.watches import Watches
 from dsd_operator.reconcile.workers import Workers
+from dsd_operator.render.neighbours import Neighbours
 from dsd_operator.server import serving
 from dsd_operator.settings import Settings
 
@@ -69,7 +70,18 @@ def build(settings: Settings, clock: Callable[[], float], loop: asyncio.Abstract
     pusher = Pusher(Courier(engines, tokens, keys), clock, queue.add)
     recorder = Recorder(client, socket.gethostname(), _now, clock)
     reconciler = Reconciler(
-        client, keys, tokens, applier, pusher, recorder, metrics, watches, settings.runtime_image, _now, clock
+        client,
+        keys,
+        tokens,
+        applier,
+        pusher,
+        recorder,
+        metrics,
+        watches,
+        settings.runtime_image,
+        _neighbours(settings),
+        _now,
+        clock,
     )
     workers = Workers(queue, wakeups, reconciler, metrics, clock)
     health = Health(clock, watches, workers.longest_pass)
@@ -186,6 +198,10 @@ async def _before(stop: asyncio.Event, work: Coroutine[None, None, None]) -> boo
 def _on_signals(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
+
+
+def _neighbours(settings: Settings) -> Neighbours:
+    return Neighbours(settings.namespace, settings.pod_labels, settings.monitoring_peers)
 
 
 def _now() -> datetime:

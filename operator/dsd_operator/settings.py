@@ -1,7 +1,8 @@
 """The operator's settings: frozen, read once from environment variables. Imported by the entry point only."""
 
+import json
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -25,6 +26,20 @@ class Settings(BaseModel):
     watch_namespaces: tuple[str, ...] = Field(
         default=(), description="Namespaces to serve, separated by commas. Empty: all of them."
     )
+    pod_labels: Mapping[str, str] = Field(
+        default={"app.kubernetes.io/name": "dsd-operator"},
+        description=(
+            "Labels of the operator's own pod, as NAME=VALUE separated by commas: network policies of engines let pods "
+            "of its namespace in that carry them."
+        ),
+    )
+    monitoring_peers: tuple[dict[str, Any], ...] = Field(
+        default=(),
+        description=(
+            "Who may read the engines' metrics where a resource has a network policy that does not say it: a JSON list "
+            "of NetworkPolicy peers."
+        ),
+    )
     log_format: Literal["json", "text"] = Field(default="json", description="json or text.")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         default="INFO", description="DEBUG, INFO, WARNING or ERROR."
@@ -46,6 +61,26 @@ class Settings(BaseModel):
         if not isinstance(value, str):
             return value
         return tuple(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
+
+    @field_validator("pod_labels", mode="before")
+    @classmethod
+    def _labels(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        pairs = [part.strip().partition("=") for part in value.split(",") if part.strip()]
+        if not all(key and equals for key, equals, _ in pairs):
+            raise ValueError("write labels as NAME=VALUE, separated by commas")
+        return {key: label for key, _, label in pairs}
+
+    @field_validator("monitoring_peers", mode="before")
+    @classmethod
+    def _peers(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        try:
+            return json.loads(value)
+        except ValueError as error:
+            raise ValueError(f"not JSON: {error}") from error
 
     @field_validator("log_level", mode="before")
     @classmethod
@@ -75,11 +110,18 @@ def describe() -> str:
     return "\n".join(f"  {variable(name)}{_default(name)}\n      {field.description}" for name, field in fields)
 
 
+def default_text(name: str) -> str:
+    """The default of a field as one would write it in the variable; empty where there is none."""
+    default = Settings.model_fields[name].default
+    if isinstance(default, dict):
+        return ",".join(f"{key}={value}" for key, value in default.items())
+    return "" if default in ((), None) or Settings.model_fields[name].is_required() else str(default)
+
+
 def _default(name: str) -> str:
-    field = Settings.model_fields[name]
-    if field.is_required():
+    if Settings.model_fields[name].is_required():
         return " (required)"
-    return f" (default: {field.default})" if field.default != () else ""
+    return f" (default: {default_text(name)})" if default_text(name) else ""
 
 
 def _line(field: str, kind: str, message: str) -> str:

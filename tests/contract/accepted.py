@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from tests.contract import beside
 from tests.contract.admission import Case
 
 
@@ -188,5 +189,6 @@ NAMES: Final = tuple(
 )
 
 ACCEPTED: Final = (
-    *SCHEDULE, *SMOOTHING, *MONITORING, *MODEL, *DRAFTER, *ARGUMENTS, *ENVIRONMENT, *ENGINE, *PODS, *CACHE, *NAMES,
+    *SCHEDULE, *SMOOTHING, *MONITORING, *MODEL, *DRAFTER, *ARGUMENTS, *ENVIRONMENT, *ENGINE, *PODS, *CACHE,
+    *beside.ACCEPTED, *NAMES,
 )  # fmt: skip

@@ -13,8 +13,8 @@ import yaml
 
 from dsd_operator.engine.address import PORT
 from dsd_operator.render.labels import MANAGED_SELECTOR
-from dsd_operator.render.security import restricted_violations
-from dsd_operator.settings import Settings, variable
+from dsd_operator.render.restricted import restricted_violations
+from dsd_operator.settings import Settings, from_environment, variable
 from tests.chart import CHART, RELEASE, Manifest, helm, notes, rendered
 from tools import chart
 
@@ -132,8 +132,12 @@ def test_the_operator_may_not_read_secrets_nor_touch_resources() -> None:
     assert not {grant for grant in grants if grant[1] == "secrets" or "*" in grant}
     assert {verb for _, resource, verb in grants if resource == "dsddeployments"} == {"get", "list", "watch"}
     forbidden = {"delete", "deletecollection", "bind", "escalate", "impersonate"}
-    made_on_request = ("monitoring.coreos.com", "podmonitors", "delete")
-    assert {grant for grant in grants if grant[2] in forbidden} == {made_on_request}
+    made_on_request = {
+        ("monitoring.coreos.com", "podmonitors", "delete"),
+        ("policy", "poddisruptionbudgets", "delete"),
+        ("networking.k8s.io", "networkpolicies", "delete"),
+    }
+    assert {grant for grant in grants if grant[2] in forbidden} == made_on_request
 
 
 def test_tokens_may_be_asked_for_its_own_account_only() -> None:
@@ -230,6 +234,17 @@ def test_probes_come_from_anywhere_and_scrapes_from_those_named() -> None:
     assert scrape["from"] == [{"namespaceSelector": selector}]
 
 
+def test_the_operator_knows_its_own_pods_labels_and_who_reads_metrics() -> None:
+    peer = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+    value = ("--set-json", f"networkPolicy.monitoring.from={json.dumps([peer])}")
+    (deployment,) = (m for m in rendered(*value) if m["kind"] == "Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    settings = from_environment({e["name"]: e.get("value", "x") for e in container["env"]})
+    assert settings.pod_labels == deployment["spec"]["selector"]["matchLabels"]
+    assert settings.monitoring_peers == (peer,)
+    assert variable("monitoring_peers") not in {entry["name"] for entry in _container()["env"]}
+
+
 def test_the_operator_reaches_the_engines_that_it_serves() -> None:
     engines = _policy()["egress"][-1]
     assert engines["ports"] == [{"port": PORT}]
@@ -292,6 +307,7 @@ def test_the_notes_name_commands_that_fit_the_release(tmp_path: Path) -> None:
         (["--set", "crds.install=false"], "Where another release serves one of them"),
         (["--set", "crds.install=false"], "dashboards.enabled=false here"),
         (["--set", TEAMS], "--serviceaccount=ns:a-dsd-operator"),
+        ([], "Engines with spec.networkPolicy.enabled let no Prometheus in"),
     ],
 )
 def test_the_notes_warn_of_what_is_missing(options: list[str], words: str, tmp_path: Path) -> None:

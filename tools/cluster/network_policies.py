@@ -11,6 +11,7 @@ All of it is gone with :func:`running`'s end, and after a crash with the node: t
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from tools.cluster import container_runtime, debian, full_node, gobuild, network, shell, versions
@@ -132,5 +133,5 @@ def _pod(image: str) -> dict[str, Any]:
 
 def _kubectl(*arguments: str, given: str | None = None) -> str:
     kubectl, kubeconfig = gobuild.binary(versions.KUBECTL), full_node.layout().kubeconfig
-    command = [kubectl, "--kubeconfig", kubeconfig, "--namespace", _NAMESPACE, *arguments]
+    command: list[str | Path] = [kubectl, "--kubeconfig", kubeconfig, "--namespace", _NAMESPACE, *arguments]
     return shell.run(command, stdin=given, env={"NO_PROXY": "*", "no_proxy": "*"}, timeout=2 * _SECONDS)

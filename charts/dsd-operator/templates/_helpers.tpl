@@ -29,6 +29,15 @@ app.kubernetes.io/name: dsd-operator
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
+{{/* The same labels as NAME=VALUE, separated by commas. */}}
+{{- define "dsd-operator.selectorPairs" -}}
+{{- $pairs := list -}}
+{{- range $key, $value := include "dsd-operator.selectorLabels" . | fromYaml -}}
+{{- $pairs = append $pairs (printf "%s=%s" $key $value) -}}
+{{- end -}}
+{{- join "," $pairs -}}
+{{- end -}}
+
 {{/* The version is the chart's: an image tag may hold characters that a label may not. */}}
 {{- define "dsd-operator.labels" -}}
 {{ include "dsd-operator.selectorLabels" . }}

@@ -14,11 +14,23 @@
 - apiGroups: [apps]
   resources: [deployments]
   verbs: [get, list, watch, create, patch]
-# A child of a kind that the cluster may not have, and the only one that is deleted: when spec.monitoring no longer asks
+# A child of a kind that the cluster may not have, and one of few that are deleted: when spec.monitoring no longer asks
 # for it.
 - apiGroups: [monitoring.coreos.com]
   resources: [podmonitors]
   verbs: [get, create, patch, delete]
+# The budget for evictions; deleted when spec.podDisruptionBudget no longer asks for it.
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [get, create, patch, delete]
+# Who may reach the engines; deleted when spec.networkPolicy no longer asks for it.
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [get, create, patch, delete]
+# Whether an autoscaler is why somebody else has set the replicas of a child: then they are left to it.
+- apiGroups: [autoscaling]
+  resources: [horizontalpodautoscalers]
+  verbs: [list]
 # What the children made, for the status and for the addresses to push to.
 - apiGroups: [apps]
   resources: [replicasets]

@@ -32,6 +32,7 @@ from dsd_operator.render.config_map import read
 from dsd_operator.render.context import RenderContext
 from dsd_operator.render.extras import unwanted
 from dsd_operator.render.names import names_for
+from dsd_operator.render.neighbours import Neighbours
 from dsd_operator.render.plan import plan
 from dsd_operator.render.preflight import problems, schedule_problems
 from dsd_operator.status.observed import Outcome, PushResult, PushState
@@ -87,6 +88,7 @@ class Reconciler:
     metrics: Metrics
     watches: Watches
     runtime_image: str
+    neighbours: Neighbours
     now: Callable[[], datetime]
     clock: Callable[[], float]
     """Monotonic seconds."""
@@ -168,7 +170,8 @@ class Reconciler:
         config_map = snapshot.observed.config_map
         stored = read(config_map) if config_map is not None else None
         auth = await auth_for(key, self.keys, self.tokens.subject, stored)
-        return RenderContext(self.runtime_image, revision, auth, handover.held(resource, snapshot.observed))
+        held = handover.held(resource, snapshot.observed)
+        return RenderContext(self.runtime_image, revision, auth, neighbours=self.neighbours, held=held)
 
     async def _publish(self, body: Mapping[str, Any], status: dict[str, Any]) -> None:
         """Write the status if it changed, and tell the transitions; the metrics follow in any case."""

@@ -1,9 +1,10 @@
 """What rendering needs besides the resource: the operator's settings and the schedule's revision."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dsd_operator.api import DSDDeployment
 from dsd_operator.api import DSDDeployment
+from dsd_operator.render.neighbours import Neighbours
 from dsd_runtime.protocol import Revision, TokenReviewAuth
 
 
@@ -14,6 +15,7 @@ class RenderContext:
     runtime_image: str
     revision: Revision
     auth: TokenReviewAuth | None = None
+    neighbours: Neighbours = field(default_factory=Neighbours, kw_only=True)
     held: int = 0
     """Replicas that the other kind of workload still has, while engines move from one node to several, or back."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dsd_operator.api import DSDDeployment
-from dsd_operator.render import pod_monitor
+from dsd_operator.render import network_policy, pod_disruption_budget, pod_monitor
 from dsd_operator.render.context import RenderContext
 from dsd_operator.render.owner import child_metadata
 
@@ -41,6 +41,18 @@ EXTRAS: Final = (
         wanted=lambda resource: resource.spec.monitoring.pod_monitor.enabled,
         render=lambda resource, _: pod_monitor.pod_monitor(resource),
         advice="install the CRDs of the Prometheus operator, or set spec.monitoring.podMonitor.enabled to false",
+    ),
+    Extra(
+        pod_disruption_budget.API_VERSION,
+        pod_disruption_budget.KIND,
+        wanted=lambda resource: resource.spec.pod_disruption_budget.enabled,
+        render=lambda resource, _: pod_disruption_budget.pod_disruption_budget(resource),
+    ),
+    Extra(
+        network_policy.API_VERSION,
+        network_policy.KIND,
+        wanted=lambda resource: resource.spec.network_policy.enabled,
+        render=network_policy.network_policy,
     ),
 )
 

@@ -1,5 +1,7 @@
 """Settings from the environment, and the command line around them."""
 
+import json
+
 import pytest
 from pydantic import ValidationError
 
@@ -49,11 +51,22 @@ def test_names_of_services_are_no_settings() -> None:
         ("RESYNC_SECONDS", "0"),
         ("LOG_FORMAT", "xml"),
         ("WORKERS", "0"),
+        ("POD_LABELS", "app"),
+        ("MONITORING_PEERS", "monitoring"),
+        ("MONITORING_PEERS", '{"podSelector": {}}'),
     ],
 )
 def test_a_mistake_names_its_variable(name: str, value: str) -> None:
     with pytest.raises(SettingsError, match=f"DSD_OPERATOR_{name}: "):
         from_environment({**NEEDED, f"DSD_OPERATOR_{name}": value})
+
+
+def test_labels_and_peers_are_read_as_the_chart_writes_them() -> None:
+    peers = '[{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]'
+    given = {"DSD_OPERATOR_POD_LABELS": "a/b=c, d=", "DSD_OPERATOR_MONITORING_PEERS": peers}
+    settings = from_environment({**NEEDED, **given})
+    assert settings.pod_labels == {"a/b": "c", "d": ""}
+    assert settings.monitoring_peers == tuple(json.loads(peers))
 
 
 def test_what_is_missing_is_named() -> None:

@@ -21,6 +21,31 @@ PLAIN: Final = [{"name": "A", "value": "1"}]
 MODEL: Final = {"method": "draft_model", "model": "acme/draft", "numSpeculativeTokens": 3}
 MONITORED: Final[Mapping[str, Any]] = {"enabled": True}
 MONITOR: Final = {"monitoring.podMonitor": MONITORED}
+BALANCED: Final[Mapping[str, Any]] = {"type": "LoadBalancer"}
+GUARDED: Final[Mapping[str, Any]] = {"enabled": True}
+IN: Final[Mapping[str, Any]] = {"key": "a", "operator": "In", "values": ["b"]}
+PEERS: Final[Mapping[str, tuple[Any, Any]]] = {
+    **{
+        f"{selector}.{path}": ({selector: before}, {selector: after})
+        for selector in ("podSelector", "namespaceSelector")
+        for path, before, after in (
+            ("matchLabels", {}, {"matchLabels": {"a": "b"}}),
+            ("matchExpressions[].key", {"matchExpressions": [IN]}, {"matchExpressions": [{**IN, "key": "c"}]}),
+            (
+                "matchExpressions[].operator",
+                {"matchExpressions": [IN]},
+                {"matchExpressions": [{**IN, "operator": "NotIn"}]},
+            ),
+            ("matchExpressions[].values", {"matchExpressions": [IN]}, {"matchExpressions": [{**IN, "values": ["c"]}]}),
+        )
+    },
+    "ipBlock.cidr": ({"ipBlock": {"cidr": "10.0.0.0/8"}}, {"ipBlock": {"cidr": "10.0.0.0/9"}}),
+    "ipBlock.except": ({"ipBlock": {"cidr": "::/0"}}, {"ipBlock": {"cidr": "::/0", "except": ["fd00::/8"]}}),
+}
+"""Fields of a peer of a network policy: a peer before the change, and after it."""
+CLAIMS: Final[Mapping[str, Any]] = {
+    "podTemplate.spec": {"resourceClaims": [{"name": n, "resourceClaimTemplateName": "gpu"} for n in ("a", "b")]}
+}
 DSPARK: Final = {"method": "dspark", "numSpeculativeTokens": 3}
 
 
@@ -96,12 +121,19 @@ CHANGES: Final[Mapping[str, Change]] = {
     "resources.limits": to("resources", {"limits": {"memory": "8Gi"}}),
     "resources.requests": to("resources", {"requests": {"cpu": "2"}}),
     "resources.claims[].name": Change(
-        {"resources": {"claims": [{"name": "b"}]}}, {"resources": {"claims": [{"name": "a"}]}}
+        {"resources": {"claims": [{"name": "b"}]}, **CLAIMS}, {"resources": {"claims": [{"name": "a"}]}, **CLAIMS}
     ),
     "resources.claims[].request": Change(
-        {"resources": {"claims": [{"name": "a", "request": "r"}]}}, {"resources": {"claims": [{"name": "a"}]}}
+        {"resources": {"claims": [{"name": "a", "request": "r"}]}, **CLAIMS},
+        {"resources": {"claims": [{"name": "a"}]}, **CLAIMS},
     ),
-    "sharedMemory.sizeLimit": to("sharedMemory.sizeLimit", "8Gi"),
+    "sharedMemory.sizeLimit": to("sharedMemory.sizeLimit", "16Gi"),
+    "cache.existingClaim": to("cache.existingClaim", "models"),
+    "cache.size": to("cache", {"size": "2Gi"}, cache={"size": "1Gi"}),
+    "cache.storageClass": to("cache", {"size": "1Gi", "storageClass": "fast"}, cache={"size": "1Gi"}),
+    "cache.accessMode": to("cache", {"size": "1Gi", "accessMode": "ReadWriteMany"}, cache={"size": "1Gi"}),
+    "cache.offline": to("cache.offline", True),
+    "cache.fsGroup": to("cache", {"existingClaim": "a", "fsGroup": 1000}, cache={"existingClaim": "a"}),
     "startup.timeoutSeconds": to("startup.timeoutSeconds", 600),
     "rollout.maxSurge": to("rollout.maxSurge", 1),
     "rollout.maxUnavailable": to("rollout.maxUnavailable", 2),
@@ -111,6 +143,27 @@ CHANGES: Final[Mapping[str, Change]] = {
     "monitoring.podMonitor.enabled": to("monitoring.podMonitor.enabled", True),
     "monitoring.podMonitor.interval": to("monitoring.podMonitor", {**MONITORED, "interval": "30s"}, **MONITOR),
     "monitoring.podMonitor.labels": to("monitoring.podMonitor", {**MONITORED, "labels": {"release": "a"}}, **MONITOR),
+    "service.type": to("service.type", "NodePort"),
+    "service.port": to("service.port", 80),
+    "service.nodePort": to("service", {"type": "NodePort", "nodePort": 30080}, service={"type": "NodePort"}),
+    "service.annotations": to("service.annotations", {"a": "b"}),
+    "service.labels": to("service.labels", {"a": "b"}),
+    "service.ipFamilyPolicy": to("service.ipFamilyPolicy", "PreferDualStack"),
+    "service.externalTrafficPolicy": to("service", {**BALANCED, "externalTrafficPolicy": "Local"}, service=BALANCED),
+    "service.loadBalancerClass": to("service", {**BALANCED, "loadBalancerClass": "a/b"}, service=BALANCED),
+    "service.loadBalancerSourceRanges": to(
+        "service", {**BALANCED, "loadBalancerSourceRanges": ["10.0.0.0/8"]}, service=BALANCED
+    ),
+    "networkPolicy.enabled": to("networkPolicy.enabled", True),
+    **{
+        f"networkPolicy.{who}[].{path}": to(
+            "networkPolicy", {**GUARDED, who: [after]}, networkPolicy={**GUARDED, who: [before]}
+        )
+        for who in ("clients", "monitoring")
+        for path, (before, after) in PEERS.items()
+    },
+    "podDisruptionBudget.enabled": to("podDisruptionBudget.enabled", False),
+    "podDisruptionBudget.maxUnavailable": to("podDisruptionBudget.maxUnavailable", "25%"),
     "podTemplate.spec": to("podTemplate.spec", {"nodeSelector": {"pool": "a"}}),
 }  # fmt: skip
 
@@ -120,7 +173,10 @@ def observed_effect(before: dict[str, dict[str, Any]], after: dict[str, dict[str
     changed = {kind for kind in {*before, *after} if digest(before.get(kind, {})) != digest(after.get(kind, {}))}
     if changed == {"ConfigMap"}:
         return Effect.HOT
-    if changed == {"PodMonitor"}:
+    if (
+        changed <= {"PersistentVolumeClaim", "PodMonitor", "Service", "NetworkPolicy", "PodDisruptionBudget"}
+        and changed
+    ):
         return Effect.BESIDE
     if changed != {"Deployment"}:
         return None

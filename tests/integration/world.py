@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -34,8 +35,9 @@ _SPEC: Final[Json] = {
     "drafter": {"method": "ngram", "numSpeculativeTokens": 3, "promptLookup": {"min": 2, "max": 4}},
 }
 
-_addresses = map(IPv4Address, itertools.count(int(IPv4Address("127.0.77.1"))))
-"""One for each stand-in: pods of one port differ by their address. Linux has the whole of 127/8 on its loopback."""
+_addresses = map(IPv4Address, itertools.count(int(IPv4Address(f"127.{16 + os.getpid() % 200}.77.1"))))
+"""One for each stand-in: pods of one port differ by their address. Linux has the whole of 127/8 on its loopback; the
+second part keeps runs apart that go on at the same time."""
 
 
 def ranges(triples: Triples) -> list[Json]:

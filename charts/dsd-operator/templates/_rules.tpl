@@ -11,9 +11,13 @@
 - apiGroups: [""]
   resources: [configmaps, serviceaccounts, services]
   verbs: [get, list, watch, create, patch]
+# A workload is deleted when spec.engine.nodes asks for the other kind, and the last of its pods has gone.
 - apiGroups: [apps]
   resources: [deployments]
-  verbs: [get, list, watch, create, patch]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [leaderworkerset.x-k8s.io]
+  resources: [leaderworkersets]
+  verbs: [get, create, patch, delete]
 # A child of a kind that the cluster may not have, and one of few that are deleted: when spec.monitoring no longer asks
 # for it.
 - apiGroups: [monitoring.coreos.com]
@@ -33,7 +37,7 @@
   verbs: [list]
 # What the children made, for the status and for the addresses to push to.
 - apiGroups: [apps]
-  resources: [replicasets]
+  resources: [replicasets, statefulsets]
   verbs: [list]
 - apiGroups: [""]
   resources: [pods]

@@ -79,6 +79,7 @@ def build(settings: Settings, clock: Callable[[], float], loop: asyncio.Abstract
         metrics,
         watches,
         settings.runtime_image,
+        settings.fs_group,
         _neighbours(settings),
         _now,
         clock,

@@ -40,6 +40,15 @@ class Settings(BaseModel):
             "of NetworkPolicy peers."
         ),
     )
+    fs_group: int | None = Field(
+        default=None,
+        ge=1,
+        le=2**31 - 1,
+        description=(
+            "Group that gets the files of a cache's claim (spec.cache) where the resource names none. Unset: none, for "
+            "platforms that hand out groups themselves."
+        ),
+    )
     log_format: Literal["json", "text"] = Field(default="json", description="json or text.")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         default="INFO", description="DEBUG, INFO, WARNING or ERROR."

@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from dsd_operator.render.preflight import problems
-from dsd_operator.render.security import restricted_violations
+from dsd_operator.render.restricted import restricted_violations
 from tests.golden.manifest_text import manifest_text
 from tests.golden.samples import SAMPLES, load, pod_spec, render
 

@@ -13,7 +13,7 @@ from dsd_operator.api import DSDDeployment, parse
 from dsd_operator.render.context import RenderContext
 from dsd_operator.render.plan import plan
 from dsd_operator.render.preflight import problems
-from dsd_operator.render.security import restricted_violations
+from dsd_operator.render.restricted import restricted_violations
 from dsd_runtime.protocol import Revision
 from tests.unit.resources import body
 from tools.testbed.kube import Json, Kube

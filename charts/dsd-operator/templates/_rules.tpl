@@ -35,6 +35,14 @@
 - apiGroups: [autoscaling]
   resources: [horizontalpodautoscalers]
   verbs: [list]
+# A cache's claim: made and grown, never deleted but with the resource. One that a resource names is only read.
+- apiGroups: [""]
+  resources: [persistentvolumeclaims]
+  verbs: [get, create, patch]
+# What was rendered for each envelope of a resource, so that an upgrade restarts no pod; the oldest are deleted.
+- apiGroups: [apps]
+  resources: [controllerrevisions]
+  verbs: [list, create, patch, delete]
 # What the children made, for the status and for the addresses to push to.
 - apiGroups: [apps]
   resources: [replicasets, statefulsets]

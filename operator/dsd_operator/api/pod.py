@@ -100,6 +100,10 @@ POD_TEMPLATE_SCHEMA: Final = {
 }
 
 
+MAX_READY_SECONDS: Final = 600
+"""Below every progress deadline, as a Deployment demands."""
+
+
 class SharedMemory(ApiModel):
     """The memory-backed volume at /dev/shm."""
 
@@ -107,7 +111,7 @@ class SharedMemory(ApiModel):
         default=None,
         description=(
             "Upper limit of /dev/shm, which vLLM's worker processes talk through, e.g. 8Gi; it counts against the "
-            "container's memory limit. Default: no limit of its own."
+            "container's memory limit, which Kubernetes lowers it to. Default: 8Gi."
         ),
         json_schema_extra=field_extra(Rule(is_quantity("self"), _NOT_QUANTITY)),
     )
@@ -148,4 +152,32 @@ class Rollout(ApiModel):
         ge=0,
         le=MAX_INT32,
         description="Pods that may be missing during a roll-out. Not 0 together with maxSurge 0.",
+    )
+    min_ready_seconds: int = Field(
+        default=5,
+        ge=0,
+        le=MAX_READY_SECONDS,
+        description=(
+            "Seconds that a new pod must have been ready before the next one is replaced: some engines crash on their "
+            "first requests."
+        ),
+    )
+    drain_timeout_seconds: int = Field(
+        default=30,
+        ge=0,
+        le=86400,
+        description=(
+            "Seconds that running requests may take to end when a pod is replaced, deleted or its node is drained; "
+            "0 aborts them at once. Cover the longest generation. The pod gets 35 seconds more, to leave the Service "
+            "before and to end itself after. Changing it restarts the pods, for it is part of them."
+        ),
+    )
+    restarted_at: str | None = Field(
+        default=None,
+        max_length=64,
+        description=(
+            "Any other time than before replaces all pods as this section says, and renders them by the operator's "
+            "present version: what `kubectl dsd rollout restart` sets."
+        ),
+        json_schema_extra={"format": "date-time"},
     )

@@ -12,11 +12,13 @@ from typing import Any
 from dsd_operator.api import DSDDeployment
 from dsd_operator.cluster import resources
 from dsd_operator.cluster.client import Client
+from dsd_operator.cluster.errors import ApiError
 from dsd_operator.cluster.ownership import Claim, claim, controller
 from dsd_operator.render import leader_worker_set as groups
 from dsd_operator.render.labels import all_pods, is_worker, joined, selector_string
 from dsd_operator.render.names import Names, names_for
 from dsd_operator.render.owner import owner_reference
+from dsd_operator.status.cache import ExistingClaim
 from dsd_operator.status.observed import Observed
 from dsd_operator.status.workload import of_deployment, of_groups
 
@@ -96,6 +98,17 @@ async def look(client: Client, namespace: str, name: str, groups_too: bool) -> F
     if group is not None:
         live[groups.KIND] = group
     return Found(live, replica_sets, pods, stateful_sets, groups_too)
+
+
+async def existing_claim(client: Client, resource: DSDDeployment) -> ExistingClaim | None:
+    """The claim that the resource names; None where it names none, or where rights to read it are missing."""
+    name = resource.spec.cache.existing_claim
+    if name is None:
+        return None
+    try:
+        return ExistingClaim(name, await client.get(resources.CLAIM, resource.metadata.namespace, name))
+    except ApiError:
+        return None
 
 
 async def _groups(client: Client, namespace: str, names: Names) -> tuple[Object | None, Sequence[Object]]:

@@ -36,6 +36,7 @@ LEADER_WORKER_SET: Final = Resource("leaderworkerset.x-k8s.io/v1", "LeaderWorker
 STATEFUL_SET: Final = Resource("apps/v1", "StatefulSet", "statefulsets")
 LEADER_WORKER_SET: Final = Resource("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkersets")
 POD: Final = Resource("v1", "Pod", "pods")
+CLAIM: Final = Resource("v1", "PersistentVolumeClaim", "persistentvolumeclaims")
 POD_MONITOR: Final = Resource("monitoring.coreos.com/v1", "PodMonitor", "podmonitors")
 POD_DISRUPTION_BUDGET: Final = Resource("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
 NETWORK_POLICY: Final = Resource("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies")
@@ -46,7 +47,7 @@ APPLIED: Final = (SERVICE_ACCOUNT, CONFIG_MAP, SERVICE, DEPLOYMENT)
 """What the operator creates for each DSDDeployment; a LEADER_WORKER_SET instead of the Deployment for engines that span
 several nodes."""
 
-EXTRA: Final = (POD_MONITOR, POD_DISRUPTION_BUDGET, NETWORK_POLICY)
+EXTRA: Final = (CLAIM, POD_MONITOR, POD_DISRUPTION_BUDGET, NETWORK_POLICY)
 """What it creates where it is wanted, and deletes where it is not (`render.extras`)."""
 
 _BY_KIND: Final = {(r.api_version, r.kind): r for r in (*APPLIED, LEADER_WORKER_SET, *EXTRA, DSD_DEPLOYMENT)}

@@ -15,7 +15,8 @@ from dsd_operator.cluster.ownership import Claim, claim, controller
 from dsd_operator.cluster.resources import resource_of
 from dsd_operator.reconcile.apply import LOOK_AGAIN_SECONDS, Report, apply_one, failed, without_kind
 from dsd_operator.reconcile.memory import Memory
-from dsd_operator.render.extras import BY_KIND
+from dsd_operator.render.extras import BY_KIND, Extra
+from dsd_operator.status.observed import ApplyFailure
 
 Object = Mapping[str, Any]
 
@@ -27,13 +28,25 @@ async def bring(client: Client, manifest: Object, memory: Memory) -> Report:
     memory.absent.discard(manifest["kind"])
     try:
         live = await _look(client, manifest)
-        advice = BY_KIND[manifest["kind"]].advice
-        if live is None and advice and not await client.serves(resource_of(manifest)):
-            beside = "" if BY_KIND[manifest["kind"]].needed_by_pods else ". Pods and schedule are not affected"
-            return without_kind(manifest, advice + beside)
+        extra = BY_KIND[manifest["kind"]]
+        if live is None and extra.advice and not await client.serves(resource_of(manifest)):
+            beside = "" if extra.needed_by_pods else ". Pods and schedule are not affected"
+            return without_kind(manifest, extra.advice + beside)
     except ApiError as error:
         return _apart(failed(manifest, error.message, error=error))
-    return _apart(await apply_one(client, manifest, live, memory))
+    if live is None:
+        return _apart(await apply_one(client, manifest, live, memory))
+    fitted, left_out = extra.fit(manifest, live)
+    return _apart(_over(live, await apply_one(client, fitted, live, memory), extra, left_out))
+
+
+def _over(live: Object, report: Report, extra: Extra, left_out: str) -> Report:
+    """The report of a child that is there already: what it holds stays in use, whatever became of the change."""
+    failures = [replace(failure, in_use=extra.keeps and not failure.foreign) for failure in report.failures]
+    if left_out and not failures:
+        name = live["metadata"]["name"]
+        failures.append(ApplyFailure(extra.kind, name, left_out, unchangeable=True, in_use=extra.keeps))
+    return replace(report, failures=tuple(failures))
 
 
 async def drop(client: Client, identity: Object, memory: Memory) -> Report:

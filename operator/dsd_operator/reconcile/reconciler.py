@@ -6,7 +6,7 @@ Idempotent, and level-triggered: it never asks what woke it. A pass that finds n
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from dsd_operator.api import DSDDeployment, InvalidResource, parse
 from dsd_operator.cluster import resources
 from dsd_operator.cluster.client import Client
 from dsd_operator.cluster.keys import Keys
-from dsd_operator.cluster.observe import Snapshot, look
+from dsd_operator.cluster.observe import Snapshot, existing_claim, look
 from dsd_operator.cluster.tokens import Tokens
 from dsd_operator.metrics import Metrics
 from dsd_operator.reconcile import apply, handover, push, revisions
@@ -88,6 +88,7 @@ class Reconciler:
     metrics: Metrics
     watches: Watches
     runtime_image: str
+    fs_group: int | None
     neighbours: Neighbours
     now: Callable[[], datetime]
     clock: Callable[[], float]
@@ -121,7 +122,8 @@ class Reconciler:
         for child in (work.snapshot.live.get("Deployment"), work.snapshot.observed.config_map):
             self.watches.read(child)
         outcome = work.outcome(problems(resource))
-        await self._publish(body, summarize(resource, work.snapshot.observed, outcome, self._timestamp()))
+        observed = replace(work.snapshot.observed, claim=await existing_claim(self.client, resource))
+        await self._publish(body, summarize(resource, observed, outcome, self._timestamp()))
         retry = work.children.retry or work.pods.retry
         return Done(retry=retry, delay=work.children.delay, again=work.children.again)
 
@@ -171,7 +173,9 @@ class Reconciler:
         stored = read(config_map) if config_map is not None else None
         auth = await auth_for(key, self.keys, self.tokens.subject, stored)
         held = handover.held(resource, snapshot.observed)
-        return RenderContext(self.runtime_image, revision, auth, neighbours=self.neighbours, held=held)
+        return RenderContext(
+            self.runtime_image, revision, auth, neighbours=self.neighbours, held=held, fs_group=self.fs_group
+        )
 
     async def _publish(self, body: Mapping[str, Any], status: dict[str, Any]) -> None:
         """Write the status if it changed, and tell the transitions; the metrics follow in any case."""

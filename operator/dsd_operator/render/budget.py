@@ -51,9 +51,14 @@ def _means(item: str, option: str) -> bool:
 
 
 def _tokens(arguments: Sequence[str]) -> int | None:
-    """The value of --max-num-batched-tokens; the last one counts, as in argparse."""
+    found = option_value(arguments, "--max-num-batched-tokens")
+    return None if found is None else human(found)
+
+
+def option_value(arguments: Sequence[str], option: str) -> str | None:
+    """The value that `arguments` give `option`, in any spelling of it; the last one counts, as in argparse."""
     found = None
     for position, item in enumerate(arguments):
-        if _means(item, "--max-num-batched-tokens"):
+        if _means(item, option):
             found = item.partition("=")[2] or "".join(arguments[position + 1 : position + 2])
-    return None if found is None else human(found)
+    return found

@@ -16,6 +16,8 @@ class RenderContext:
     revision: Revision
     auth: TokenReviewAuth | None = None
     neighbours: Neighbours = field(default_factory=Neighbours, kw_only=True)
+    fs_group: int | None = field(default=None, kw_only=True)
+    """Group of the files of a cache's claim, where the resource names none."""
     held: int = 0
     """Replicas that the other kind of workload still has, while engines move from one node to several, or back."""
 

@@ -35,6 +35,6 @@ def deployment(resource: DSDDeployment, context: RenderContext) -> dict[str, Any
             "minReadySeconds": _MIN_READY_SECONDS,
             "progressDeadlineSeconds": spec.startup.timeout_seconds + _DEADLINE_MARGIN_SECONDS,
             "revisionHistoryLimit": _REVISION_HISTORY,
-            "template": pod_template(resource, context.runtime_image),
+            "template": pod_template(resource, context.runtime_image, context.fs_group),
         },
     }

@@ -4,14 +4,16 @@ The table is the one place that knows them: `plan` renders them, `reconcile.opti
 tells what depends on them. A new one is a file beside this one and an entry here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from dsd_operator.api import DSDDeployment
-from dsd_operator.render import network_policy, pod_disruption_budget, pod_monitor
+from dsd_operator.render import cache, network_policy, pod_disruption_budget, pod_monitor
 from dsd_operator.render.context import RenderContext
 from dsd_operator.render.owner import child_metadata
+
+Manifest = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,8 @@ class Extra:
     """Whether pods cannot start without it. If not, only the condition Ready tells that it is missing."""
     keeps: bool = False
     """Whether it stays when it is no longer wanted, because of what is in it; it still goes with the resource."""
+    fit: Callable[[Manifest, Manifest], tuple[dict[str, Any], str]] = lambda manifest, _: (dict(manifest), "")
+    """The manifest as the API server can take it over the live object, and what of it had to be left out, in words."""
 
     def identity(self, resource: DSDDeployment) -> dict[str, Any]:
         """apiVersion, kind and metadata: enough to find it and to tell whose it is."""
@@ -35,6 +39,15 @@ class Extra:
 
 
 EXTRAS: Final = (
+    Extra(
+        cache.API_VERSION,
+        cache.KIND,
+        wanted=cache.wanted,
+        render=lambda resource, _: cache.cache_claim(resource),
+        fit=cache.fitted,
+        needed_by_pods=True,
+        keeps=True,
+    ),
     Extra(
         pod_monitor.API_VERSION,
         pod_monitor.KIND,

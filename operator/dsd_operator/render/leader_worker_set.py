@@ -67,7 +67,7 @@ def leader_worker_set(resource: DSDDeployment, context: RenderContext) -> dict[s
                 },
             },
             "networkConfig": {"subdomainPolicy": "Shared"},
-            **pods(resource, pod_template(resource, context.runtime_image)),
+            **pods(resource, pod_template(resource, context.runtime_image, context.fs_group)),
         },
     }
 

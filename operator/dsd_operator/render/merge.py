@@ -11,8 +11,10 @@ from dsd_operator.render.shapes import merge_key
 
 Item = Mapping[str, Any]
 
-_HANDLERS: Final = frozenset({"exec", "httpGet", "tcpSocket", "grpc"})
-"""A probe has exactly one of these."""
+_HANDLERS: Final = frozenset({"exec", "httpGet", "tcpSocket", "grpc", "sleep"})
+"""A probe or a hook has exactly one of these."""
+
+_HOOKS: Final = frozenset({"preStop", "postStart"})
 
 _LIST_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "containers": ("name",),
@@ -22,6 +24,7 @@ _LIST_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "volumeMounts": ("mountPath",),
     "volumeDevices": ("devicePath",),
     "ports": ("containerPort", "protocol"),
+    "claims": ("name",),
 }
 """Lists that merge by key; any other list of the user replaces ours."""
 
@@ -40,7 +43,7 @@ def merge(ours: Item, users: Item) -> dict[str, Any]:
 def _merge_field(name: str, ours: Any, users: Any) -> Any:
     if name == "tolerations" and isinstance(users, list):
         return append_tolerations(ours or [], users)
-    if name.endswith("Probe") and ours and _HANDLERS & users.keys():
+    if (name.endswith("Probe") or name in _HOOKS) and ours and _HANDLERS & users.keys():
         ours = {key: value for key, value in ours.items() if key not in _HANDLERS}
     if isinstance(ours, Mapping) and isinstance(users, Mapping):
         return merge(ours, users)

@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from dsd_operator.render.arguments import CONFIG_DIRECTORY
 from dsd_operator.render.environment import RUN_DIRECTORY
-from dsd_operator.render.pod_template import CONFIG_VOLUME, ENGINE, RUN_VOLUME
+from dsd_operator.render.pod_template import ENGINE
+from dsd_operator.render.volumes import CONFIG_VOLUME, RUN_VOLUME
 from dsd_runtime.schedule import Problem
 
 _CONTAINER_FIELDS: Final = {

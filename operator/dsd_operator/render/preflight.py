@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from dsd_operator.api import DSDDeployment, Spec
 from dsd_operator.api.quantity import parse
 from dsd_operator.render.budget import lora_problems
+from dsd_operator.render.devices import device_problems
 from dsd_operator.render.owned import engine_container, owned_problems
+from dsd_operator.render.pod_template import pod_template
 from dsd_operator.render.quantity import resource_problems
+from dsd_operator.render.references import reference_problems
 from dsd_operator.render.shapes import POD_TEMPLATE, shape_problems
 from dsd_operator.render.synthetic import synthetic_problems
 from dsd_operator.render.verdict import verdict_of
@@ -35,7 +38,7 @@ def schedule_problems(resource: DSDDeployment) -> list[Problem]:
 def envelope_problems(resource: DSDDeployment) -> list[Problem]:
     """Why no pods can be made from this resource; running pods and their schedule go on."""
     spec = resource.spec
-    return [
+    found = [
         *_drafter_problems(spec),
         *synthetic_problems(spec),
         *option_problems(spec.engine.extra_args),
@@ -44,6 +47,7 @@ def envelope_problems(resource: DSDDeployment) -> list[Problem]:
         *_template_problems(spec),
         *_quantity_problems(spec),
     ]
+    return found or list(_pod_problems(resource))
 
 
 def _unsupported_ranges(spec: Spec) -> Iterator[Problem]:
@@ -77,6 +81,13 @@ def _template_problems(spec: Spec) -> list[Problem]:
     resources = resource_problems(engine.get("resources", {}), f"{path}.{place}.resources")
     names = [variable["name"] for variable in engine.get("env", [])]
     return [*owned_problems(template, path), *env_problems(names, f"{path}.{place}.env"), *resources]
+
+
+def _pod_problems(resource: DSDDeployment) -> Iterator[Problem]:
+    """What is wrong with the pod as a whole; every part of it is sound."""
+    _, engine = engine_container(resource.spec.pod_template)
+    yield from device_problems(resource.spec, engine)
+    yield from reference_problems(pod_template(resource, "any")["spec"])
 
 
 def _quantity_problems(spec: Spec) -> Iterator[Problem]:

@@ -1,77 +1,49 @@
-"""Security contexts that the restricted level of Pod Security admits, and a checker for it.
+"""Security contexts that the restricted level of Pod Security admits; `restricted` has the checker.
 
-No user or group id is set: OpenShift hands out its own and refuses ours, and the runtime image names a numeric user.
-The checker states the rules of the restricted level (Kubernetes documentation, "Pod Security Standards") for pods of
-Linux nodes; tests hold every rendered pod against it.
+No user or group id is set, but for the group of a cache's files: OpenShift hands out its own ids and refuses ours, and
+the runtime image names a numeric user.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
-_POD_VOLUMES: Final = frozenset(
-    {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"}
-)
-_HOST_FIELDS: Final = ("hostNetwork", "hostPID", "hostIPC")
-_SECCOMP: Final = frozenset({"RuntimeDefault", "Localhost"})
+from dsd_operator.render.merge import merge
+
+_RESTRICTED: Final = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+"""What the restricted level asks of every container."""
+
+_ENGINE: Final = {**_RESTRICTED, "readOnlyRootFilesystem": True}
+"""The engine writes to volumes only; of other people's containers nobody can know that."""
+
+_ADMINISTRATOR: Final = frozenset({"SYS_ADMIN", "CAP_SYS_ADMIN"})
 
 
-def pod_security_context() -> dict[str, Any]:
-    """For the pod. OnRootMismatch spares large caches the walk when something (OpenShift, the user) sets fsGroup."""
+def pod_security_context(fs_group: int | None) -> dict[str, Any]:
+    """For the pod. OnRootMismatch spares large caches the walk when somebody (we, OpenShift, the user) sets fsGroup."""
     return {
         "runAsNonRoot": True,
         "seccompProfile": {"type": "RuntimeDefault"},
         "fsGroupChangePolicy": "OnRootMismatch",
+        **({} if fs_group is None else {"fsGroup": fs_group}),
     }
 
 
-def container_security_context() -> dict[str, Any]:
-    """For the engine's container. Everything it writes goes to emptyDir volumes."""
-    return {
-        "allowPrivilegeEscalation": False,
-        "capabilities": {"drop": ["ALL"]},
-        "readOnlyRootFilesystem": True,
-    }
+def secured(pod_spec: Mapping[str, Any], engine: str) -> dict[str, Any]:
+    """`pod_spec` with the defaults filled into each container, init containers and sidecars included.
+
+    What the user set stays: whoever needs more than the restricted level says so in the container.
+    """
+    made = dict(pod_spec)
+    for field in ("initContainers", "containers"):
+        if field in pod_spec:
+            made[field] = [_secured(container, engine) for container in pod_spec[field]]
+    return made
 
 
-def restricted_violations(pod_spec: Mapping[str, Any]) -> list[str]:
-    """What of `pod_spec` a namespace that enforces the restricted level would refuse; empty when admitted."""
-    return [*_pod_violations(pod_spec), *_volume_violations(pod_spec), *_container_violations(pod_spec)]
-
-
-def _pod_violations(pod_spec: Mapping[str, Any]) -> Iterator[str]:
-    yield from (f"{name} is set" for name in _HOST_FIELDS if pod_spec.get(name))
-    context = pod_spec.get("securityContext", {})
-    if context.get("runAsUser") == 0:
-        yield "the pod runs as user 0"
-    if context.get("sysctls"):
-        yield "the pod sets sysctls"
-
-
-def _volume_violations(pod_spec: Mapping[str, Any]) -> Iterator[str]:
-    for volume in pod_spec.get("volumes", []):
-        refused = volume.keys() - {"name"} - _POD_VOLUMES
-        if refused:
-            yield f"volume {volume['name']} is a {', '.join(sorted(refused))}"
-
-
-def _container_violations(pod_spec: Mapping[str, Any]) -> Iterator[str]:
-    pod_context = pod_spec.get("securityContext", {})
-    for container in [*pod_spec.get("initContainers", []), *pod_spec.get("containers", [])]:
-        for violation in _one_container(container, pod_context):
-            yield f"container {container['name']}: {violation}"
-
-
-def _one_container(container: Mapping[str, Any], pod_context: Mapping[str, Any]) -> Iterator[str]:
-    context = {**pod_context, **container.get("securityContext", {})}
-    capabilities = context.get("capabilities", {})
-    rules = {
-        "is privileged": context.get("privileged") is True,
-        "may escalate privileges": context.get("allowPrivilegeEscalation") is not False,
-        "does not drop all capabilities": "ALL" not in capabilities.get("drop", []),
-        "adds capabilities": bool(set(capabilities.get("add", [])) - {"NET_BIND_SERVICE"}),
-        "may run as root": context.get("runAsNonRoot") is not True or context.get("runAsUser") == 0,
-        "has no seccomp profile": context.get("seccompProfile", {}).get("type") not in _SECCOMP,
-        "unmasks /proc": context.get("procMount", "Default") != "Default",
-        "takes host ports": any(port.get("hostPort") for port in container.get("ports", [])),
-    }
-    yield from (text for text, broken in rules.items() if broken)
+def _secured(container: Mapping[str, Any], engine: str) -> dict[str, Any]:
+    users = container.get("securityContext", {})
+    defaults = dict(_ENGINE if container["name"] == engine else _RESTRICTED)
+    added = set(users.get("capabilities", {}).get("add", []))
+    if users.get("privileged") is True or added & _ADMINISTRATOR:
+        del defaults["allowPrivilegeEscalation"]  # Kubernetes refuses False beside these
+    return {**container, "securityContext": merge(defaults, users)}

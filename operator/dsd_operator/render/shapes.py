@@ -46,24 +46,45 @@ _NAMED: Final = _object("name", name=STRING)
 
 _ENV: Final = _object("name", name=STRING, value=STRING, valueFrom=OBJECT)
 
+_CONFINED: Final = {
+    "seccompProfile": _object(type=STRING), "appArmorProfile": _object(type=STRING),
+    "seLinuxOptions": _object(type=STRING, user=STRING, role=STRING), "windowsOptions": _object(hostProcess=BOOLEAN),
+    "runAsUser": INTEGER, "runAsGroup": INTEGER, "runAsNonRoot": BOOLEAN,
+}  # fmt: skip
+"""What a pod's and a container's security context have in common."""
+
+_SECURITY: Final = _object(
+    capabilities=_object(add=STRINGS, drop=STRINGS), privileged=BOOLEAN, allowPrivilegeEscalation=BOOLEAN,
+    readOnlyRootFilesystem=BOOLEAN, procMount=STRING, **_CONFINED,
+)  # fmt: skip
+
+_POD_SECURITY: Final = _object(
+    fsGroup=INTEGER, fsGroupChangePolicy=STRING, supplementalGroups=_listed(INTEGER),
+    sysctls=_listed(_object("name", name=STRING)), **_CONFINED,
+)  # fmt: skip
+
+_HTTP: Final = _object(port=PORT, host=STRING)
+_HOOK: Final = _object(exec=OBJECT, httpGet=_HTTP, tcpSocket=_HTTP)
+
 _PROBE: Final = _object(
     initialDelaySeconds=INTEGER, timeoutSeconds=INTEGER, periodSeconds=INTEGER, successThreshold=INTEGER,
     failureThreshold=INTEGER, terminationGracePeriodSeconds=INTEGER,
-    exec=OBJECT, httpGet=_object(port=PORT), tcpSocket=_object(port=PORT), grpc=_object(port=INTEGER),
+    exec=OBJECT, httpGet=_HTTP, tcpSocket=_HTTP, grpc=_object(port=INTEGER),
 )  # fmt: skip
 
 _CONTAINER: Final = _object(
     "name",
     name=STRING, image=STRING, imagePullPolicy=STRING, command=STRINGS, args=STRINGS, workingDir=STRING,
-    ports=_listed(_object("containerPort", containerPort=INTEGER, protocol=STRING, name=STRING),
-                  "containerPort", "protocol"),
+    ports=_listed(_object("containerPort", containerPort=INTEGER, protocol=STRING, name=STRING,
+                          hostPort=INTEGER), "containerPort", "protocol"),
     env=_listed(_ENV, "name"), envFrom=_listed(OBJECT),
     resources=_object(requests=OBJECT, limits=OBJECT, claims=_listed(_NAMED, "name")),
     volumeMounts=_listed(_object("name", "mountPath", name=STRING, mountPath=STRING, subPath=STRING,
                                  readOnly=BOOLEAN), "mountPath"),
     volumeDevices=_listed(_object("devicePath", name=STRING, devicePath=STRING), "devicePath"),
-    startupProbe=_PROBE, readinessProbe=_PROBE, livenessProbe=_PROBE, lifecycle=OBJECT, securityContext=OBJECT,
-    restartPolicy=STRING, stdin=BOOLEAN, tty=BOOLEAN, terminationMessagePath=STRING, terminationMessagePolicy=STRING,
+    startupProbe=_PROBE, readinessProbe=_PROBE, livenessProbe=_PROBE, securityContext=_SECURITY,
+    lifecycle=_object(preStop=_HOOK, postStart=_HOOK), restartPolicy=STRING, stdin=BOOLEAN, tty=BOOLEAN,
+    terminationMessagePath=STRING, terminationMessagePolicy=STRING,
 )  # fmt: skip
 
 _TOLERATION: Final = _object(key=STRING, operator=STRING, value=STRING, effect=STRING, tolerationSeconds=INTEGER)
@@ -75,8 +96,8 @@ _POD_SPEC: Final = _object(
     topologySpreadConstraints=_listed(_object("topologyKey", "whenUnsatisfiable", topologyKey=STRING,
                                               whenUnsatisfiable=STRING), "topologyKey", "whenUnsatisfiable"),
     schedulingGates=_listed(_NAMED, "name"), resourceClaims=_listed(_NAMED, "name"), readinessGates=_listed(OBJECT),
-    securityContext=OBJECT, dnsConfig=OBJECT, dnsPolicy=STRING, hostname=STRING, subdomain=STRING, nodeName=STRING,
-    priorityClassName=STRING, runtimeClassName=STRING, schedulerName=STRING, serviceAccountName=STRING,
+    securityContext=_POD_SECURITY, dnsConfig=OBJECT, dnsPolicy=STRING, hostname=STRING, subdomain=STRING,
+    nodeName=STRING, priorityClassName=STRING, runtimeClassName=STRING, schedulerName=STRING, serviceAccountName=STRING,
     restartPolicy=STRING, automountServiceAccountToken=BOOLEAN, enableServiceLinks=BOOLEAN, hostNetwork=BOOLEAN,
     hostPID=BOOLEAN, hostIPC=BOOLEAN, hostUsers=BOOLEAN, shareProcessNamespace=BOOLEAN,
     terminationGracePeriodSeconds=INTEGER, activeDeadlineSeconds=INTEGER, priority=INTEGER,

@@ -35,12 +35,12 @@ def spec_blocker(outcome: Outcome) -> Blocker | None:
     """What kept the operator from making or changing the children: the spec itself, or the API server."""
     if outcome.problems:
         return Blocker(Reason.INVALID_SPEC, listed([_problem(p) for p in outcome.problems]))
-    return _refused([failure for failure in outcome.failures if failure.kind not in _BESIDE])
+    return _refused([failure for failure in outcome.failures if not _is_beside(failure)])
 
 
 def beside_blocker(outcome: Outcome) -> Blocker | None:
     """What the spec asks for beside the pods and could not be made: nothing that serves waits for it."""
-    return _refused([failure for failure in outcome.failures if failure.kind in _BESIDE])
+    return _refused([failure for failure in outcome.failures if _is_beside(failure)])
 
 
 def pod_blocker(observed: Observed) -> Blocker | None:
@@ -48,6 +48,8 @@ def pod_blocker(observed: Observed) -> Blocker | None:
     refused = next((text for workload in observed.workloads for text in workload.refusals), None)
     if refused is not None:
         return Blocker(Reason.POD_CREATION_FAILED, shorten(f"pods cannot be created: {refused}", _MESSAGE_LENGTH))
+    if observed.claim is not None and observed.claim.fault is not None:
+        return Blocker(Reason.CACHE_NOT_AS_ASKED, observed.claim.fault)
     pods = [pod for pod in (*observed.pods, *observed.workers) if can_serve(pod)]
     faults = [fault for pod in pods if (fault := fault_of(pod)) is not None]
     return _worst(faults) if faults else None
@@ -71,6 +73,10 @@ def listed(texts: Sequence[str]) -> str:
     return shown if len(texts) <= _SHOWN else f"{shown}; and {len(texts) - _SHOWN} more"
 
 
+def _is_beside(failure: ApplyFailure) -> bool:
+    return failure.kind in _BESIDE or failure.in_use
+
+
 def _refused(failures: Sequence[ApplyFailure]) -> Blocker | None:
     if not failures:
         return None
@@ -80,6 +86,8 @@ def _refused(failures: Sequence[ApplyFailure]) -> Blocker | None:
 def _reason(failures: Sequence[ApplyFailure]) -> Reason:
     if any(failure.foreign for failure in failures):
         return Reason.FOREIGN_OBJECT
+    if all(failure.unchangeable for failure in failures):
+        return Reason.CACHE_NOT_AS_ASKED
     missing = all(failure.missing_kind for failure in failures)
     return Reason.API_MISSING if missing else Reason.APPLY_FAILED
 

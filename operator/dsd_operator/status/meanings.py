@@ -61,6 +61,11 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
         "pods and schedule go on, and no other condition knows of it",
         "install the CRDs that the message names (found within half a minute), or switch it off",
     ),
+    Reason.CACHE_NOT_AS_ASKED: Meaning(
+        "the claim that `cache.existingClaim` names is missing or lost; or the operator's own claim is there and can "
+        "never become what `cache` says, such as one of another class",
+        "do what the message says; pods and schedule go on with the claim as it is",
+    ),
     Reason.POD_CREATION_FAILED: Meaning(
         "a quota, a limit range, Pod Security or an admission webhook refuses the pods",
         "change what the message names",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from dsd_operator.status.cache import ExistingClaim
 from dsd_operator.status.workload import Workload
 from dsd_runtime.protocol import EngineStatus, Revision
 from dsd_runtime.schedule import Problem
@@ -26,6 +27,8 @@ class Observed:
     config_map: Mapping[str, Any] | None
     workers: tuple[Mapping[str, Any], ...] = ()
     """The other pods of engines over several nodes."""
+    claim: ExistingClaim | None = None
+    """The claim that `spec.cache` names; None where it names none, or where the claim cannot be read."""
 
     def workload(self, kind: str) -> Workload | None:
         """The workload of this kind."""
@@ -35,13 +38,16 @@ class Observed:
 @dataclass(frozen=True)
 class ApplyFailure:
     """One child that could not be applied; `foreign` when an object that is not ours is in the way, `missing_kind` when
-    the cluster does not have the kind."""
+    the cluster does not have the kind, `unchangeable` when the live object can never become what was asked, `in_use`
+    when pods go on with the live object as it is."""
 
     kind: str
     name: str
     message: str
     foreign: bool = False
     missing_kind: bool = False
+    unchangeable: bool = False
+    in_use: bool = False
 
 
 class PushState(StrEnum):

@@ -39,6 +39,7 @@ class Reason(StrEnum):
     APPLY_FAILED = "ApplyFailed"
     FOREIGN_OBJECT = "ForeignObject"
     API_MISSING = "ApiMissing"
+    CACHE_NOT_AS_ASKED = "CacheNotAsAsked"
     POD_CREATION_FAILED = "PodCreationFailed"
     PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded"
     DEGRADED = "Degraded"

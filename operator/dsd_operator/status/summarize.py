@@ -8,6 +8,7 @@ from dsd_operator.render.names import names_for
 from dsd_operator.render.service import url
 from dsd_operator.render.synthetic import WARNING, is_synthetic
 from dsd_operator.status.blockers import beside_blocker, pod_blocker, spec_blocker
+from dsd_operator.status.cache import claim_notes
 from dsd_operator.status.conditions import Condition, Status, merge_conditions
 from dsd_operator.status.events import Event, transitions
 from dsd_operator.status.notes import envelope_notes, resolved_notes
@@ -62,14 +63,16 @@ def _ready(
     if not rollout.complete:
         waiting = pod_blocker(observed)
         reason = waiting.reason if waiting else moving.reason
-        return _condition("False", reason, waiting.message if waiting else moving.message)
+        text = waiting.message if waiting else moving.message
+        return _condition("False", reason, "; ".join([text, *claim_notes(resource, observed.claim)]))
     beside = beside_blocker(outcome)
     if beside is not None:
         return _condition("False", beside.reason, beside.message)
     if rollout.wanted == 0:
         return _condition("True", Reason.SCALED_TO_ZERO, "scaled to zero: nothing serves, as asked")
     text = f"{rollout.ready} of {rollout.wanted} pods serve"
-    message = "; ".join([text, *envelope_notes(resource), *resolved_notes(resource, outcome.pushes)])
+    notes = [*envelope_notes(resource), *claim_notes(resource, observed.claim)]
+    message = "; ".join([text, *notes, *resolved_notes(resource, outcome.pushes)])
     if is_synthetic(resource.spec):
         return _condition("True", Reason.SYNTHETIC_ACCEPTANCE, f"{WARNING}; {message}")
     return _condition("True", Reason.READY, message)

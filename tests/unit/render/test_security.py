@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dsd_operator.render.security import restricted_violations
+from dsd_operator.render.restricted import restricted_violations
 from tests.unit.render.test_hot_and_scaled import schedules
 from tests.unit.resources import engine, pod_spec, resource
 

@@ -1,0 +1,132 @@
+"""The oracles: what must be true after a step, as lines that say what is not."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dsd_operator.render.extras import EXTRAS
+from tests.campaign.picture import Picture, differences
+from tests.campaign.schema import effective
+from tools.generate_fields import Effect, fields
+
+KEPT: Final = frozenset(extra.kind for extra in EXTRAS if extra.keeps)
+"""Kinds whose objects stay when they are no longer wanted: a deployment may have one that a fresh one has not."""
+
+_SHOWN: Final = 6
+_FOR_GOOD: Final = ("cannot change", "cannot shrink")
+_EFFECTS: Final = {found.path: found.effect for found in fields()}
+
+_NAMED: Final[Mapping[Effect, frozenset[str]]] = {
+    Effect.HOT: frozenset({"ConfigMap"}),
+    Effect.SCALED: frozenset({"Deployment"}),
+    Effect.NEXT_ROLLOUT: frozenset({"Deployment"}),
+    Effect.ROLLED: frozenset({"Deployment"}),
+}
+"""The objects that a field reaches by what it does; the others reach something beside the pods and their schedule."""
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """A deployment that was made with a spec and has had no other."""
+
+    picture: Picture | None
+    """None: the server refuses the spec."""
+    refusal: str = ""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One step of one walk: the deployment before and after it."""
+
+    before_spec: Mapping[str, Any]
+    before: Picture
+    spec: Mapping[str, Any]
+    after: Picture
+    fresh: Fresh
+    refusal: str = ""
+    """What the server said when it did not take the spec for this deployment."""
+    reaches: bool = False
+    """Whether each field that this step changes must change an object."""
+
+
+def judge(turn: Turn) -> Iterator[str]:
+    """Everything that is wrong after a step."""
+    fresh = turn.fresh.picture
+    if fresh is None or _no_way_there(turn):
+        yield from untouched(turn.before, turn.after)
+        return
+    if turn.refusal:
+        yield f"a fresh deployment may have this, and this one may not: {turn.refusal}"
+        return
+    if not turn.after.final:
+        yield f"never settled: {turn.after.status.get('conditions')}"
+        return
+    yield from _shown(_differential(turn.before, turn.after, fresh))
+    yield from _rolls(turn)
+    yield from _reached(turn)
+
+
+def _no_way_there(turn: Turn) -> bool:
+    """Whether the server says that this field of this deployment cannot change any more, or not to this."""
+    return any(words in turn.refusal for words in _FOR_GOOD)
+
+
+def untouched(before: Picture, after: Picture) -> Iterator[str]:
+    """What a refused write changed."""
+    if before.versions != after.versions:
+        yield f"a refused value changed something: {dict(before.versions)} became {dict(after.versions)}"
+
+
+def _differential(before: Picture, after: Picture, fresh: Picture) -> Iterator[str]:
+    """A healthy one equals a fresh one in everything. A spec that cannot be carried out says so in the same words,
+    changes what it would change in a fresh one, and leaves alone the rest."""
+    if fresh.healthy:
+        yield from differences(after.status, fresh.status, "status")
+    yield from differences(after.ready, fresh.ready, "Ready")
+    for kind in sorted({*before.children, *after.children, *fresh.children}):
+        wanted = fresh.children.get(kind)
+        if wanted is None and (not fresh.healthy or kind in KEPT):
+            wanted = before.children.get(kind)
+        yield from differences(after.children.get(kind), wanted, kind)
+
+
+def _rolls(turn: Turn) -> Iterator[str]:
+    """Another template exactly once for another envelope, and never otherwise."""
+    before, after = turn.before, turn.after
+    rolled = after.rolls - before.rolls
+    changed = before.template != after.template
+    if rolled != int(changed):
+        yield f"the template {'changed' if changed else 'is the same'}, and the Deployment rolled {rolled} times"
+    effects = changed_effects(turn.before_spec, turn.spec)
+    if before.healthy and after.healthy and changed != (Effect.ROLLED in effects):
+        yield f"the template {'changed' if changed else 'is the same'}, and the documented envelope says otherwise"
+
+
+def _reached(turn: Turn) -> Iterator[str]:
+    """Changed fields reach the objects that they name, and no others."""
+    if not (turn.before.healthy and turn.after.healthy):
+        return
+    changed = {kind for kind in _kinds(turn) if turn.before.children.get(kind) != turn.after.children.get(kind)}
+    effects = changed_effects(turn.before_spec, turn.spec)
+    for effect in sorted(effects) if turn.reaches else ():
+        if not changed & _NAMED.get(effect, changed - {"ConfigMap", "Deployment"}):
+            yield f"a field that is documented as '{effect}' was changed, and only {sorted(changed)} changed with it"
+    for kind in ("ConfigMap", "Deployment"):
+        if kind in changed and not any(kind in _NAMED.get(effect, ()) for effect in effects):
+            yield f"the {kind} changed for fields that are documented as {sorted(effects)}"
+
+
+def _kinds(turn: Turn) -> set[str]:
+    return {*turn.before.children, *turn.after.children}
+
+
+def changed_effects(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[Effect]:
+    """What docs/reference/fields.md says of the fields in which two specs differ."""
+    return {effect for path, effect in _EFFECTS.items() if effective(one, path) != effective(other, path)}
+
+
+def _shown(lines: Iterator[str]) -> Iterator[str]:
+    found = list(lines)
+    yield from found[:_SHOWN]
+    if len(found) > _SHOWN:
+        yield f"and {len(found) - _SHOWN} more differences"

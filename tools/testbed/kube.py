@@ -28,6 +28,7 @@ API_VERSIONS: Final[Mapping[str, str]] = {
     "Event": "v1",
     "Deployment": "apps/v1",
     "ReplicaSet": "apps/v1",
+    "ControllerRevision": "apps/v1",
     "Secret": "v1",
     "StatefulSet": "apps/v1",
     "LeaderWorkerSet": "leaderworkerset.x-k8s.io/v1",

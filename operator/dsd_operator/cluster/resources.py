@@ -31,6 +31,7 @@ CONFIG_MAP: Final = Resource("v1", "ConfigMap", "configmaps")
 SERVICE: Final = Resource("v1", "Service", "services")
 DEPLOYMENT: Final = Resource("apps/v1", "Deployment", "deployments")
 REPLICA_SET: Final = Resource("apps/v1", "ReplicaSet", "replicasets")
+CONTROLLER_REVISION: Final = Resource("apps/v1", "ControllerRevision", "controllerrevisions")
 STATEFUL_SET: Final = Resource("apps/v1", "StatefulSet", "statefulsets")
 LEADER_WORKER_SET: Final = Resource("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkersets")
 STATEFUL_SET: Final = Resource("apps/v1", "StatefulSet", "statefulsets")
@@ -50,7 +51,9 @@ several nodes."""
 EXTRA: Final = (CLAIM, POD_MONITOR, POD_DISRUPTION_BUDGET, NETWORK_POLICY)
 """What it creates where it is wanted, and deletes where it is not (`render.extras`)."""
 
-_BY_KIND: Final = {(r.api_version, r.kind): r for r in (*APPLIED, LEADER_WORKER_SET, *EXTRA, DSD_DEPLOYMENT)}
+_BY_KIND: Final = {
+    (r.api_version, r.kind): r for r in (*APPLIED, CONTROLLER_REVISION, LEADER_WORKER_SET, *EXTRA, DSD_DEPLOYMENT)
+}
 
 
 def resource_of(manifest: Mapping[str, Any]) -> Resource:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dsd_operator.cluster.client import Client
-from dsd_operator.reconcile import optional
+from dsd_operator.reconcile import history, optional
 from dsd_operator.reconcile.apply import Report, apply_all
 from dsd_operator.reconcile.memory import Memory
 from dsd_operator.reconcile.queue import Key
@@ -109,6 +109,7 @@ async def _everything(
         apply_all(client, always, live, memory),
         *(optional.bring(client, m, memory) for m in manifests if m["kind"] in BY_KIND),
         *(optional.drop(client, identity, memory) for identity in unwanted),
+        history.prune(client, memory),
     )
     return sum(reports, Report())
 

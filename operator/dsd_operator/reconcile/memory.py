@@ -1,9 +1,12 @@
 """What one pass remembers for the next one of the same resource. A cache: losing it costs one idle apply, no more."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from dsd_operator.reconcile.delivery import Delivery, Target
+from dsd_operator.render.history import Pods
 from dsd_operator.status.observed import PushResult
 from dsd_runtime.protocol import ConfigFile
 
@@ -55,6 +58,10 @@ class Memory:
     """By the pod's uid."""
     restarts: dict[str, int] | None = None
     """Restarts of the engine container by the pod's uid, as the last pass saw them; None before the first one."""
+    used: Pods | None = None
+    """The description of the pods for the latest envelope that could be used; None before the history is read."""
+    expired: tuple[Mapping[str, Any], ...] = ()
+    """Revisions to delete once that one is written."""
     minted: Minted | None = None
     wanted_hash: str | None = None
     changed_at: float | None = None

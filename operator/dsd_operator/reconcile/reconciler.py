@@ -17,7 +17,7 @@ from dsd_operator.cluster.keys import Keys
 from dsd_operator.cluster.observe import Snapshot, existing_claim, look
 from dsd_operator.cluster.tokens import Tokens
 from dsd_operator.metrics import Metrics
-from dsd_operator.reconcile import apply, handover, push, revisions
+from dsd_operator.reconcile import apply, handover, history, push, revisions
 from dsd_operator.reconcile.applier import Applier
 from dsd_operator.reconcile.auth import audience, auth_for
 from dsd_operator.reconcile.delivery import Target
@@ -135,12 +135,14 @@ class Reconciler:
             revision = self._revision(resource, snapshot, overtaken, memory)
             target = Target(key, audience(key), revision, resource.spec.schedule, resource.spec.smoothing)
             self._note_change(resource, target, memory)
-            manifests = plan(resource, await self._context(key, resource, snapshot, revision))
+            context = await self._context(key, resource, snapshot, revision)
+            planned = await history.planned(self.client, resource, snapshot.live, context, memory)
             keys = self.keys.known()
             children, pods = await asyncio.gather(
-                self.applier.apply(key, manifests, snapshot.live, memory, unwanted(resource)),
+                self.applier.apply(key, planned.manifests, snapshot.live, memory, unwanted(resource)),
                 self._push(target, snapshot, memory),
             )
+            children += planned.report
             snapshot = snapshot.with_applied(children.applied)
             if not pods.overtaken and self.keys.known() == keys:
                 break

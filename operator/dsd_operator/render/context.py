@@ -1,6 +1,8 @@
 """What rendering needs besides the resource: the operator's settings and the schedule's revision."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from dsd_operator.api import DSDDeployment
 from dsd_operator.api import DSDDeployment
@@ -20,6 +22,9 @@ class RenderContext:
     """Group of the files of a cache's claim, where the resource names none."""
     held: int = 0
     """Replicas that the other kind of workload still has, while engines move from one node to several, or back."""
+
+    pods: Mapping[str, Any] | None = field(default=None, kw_only=True)
+    """The part of the workload's spec that restarts pods, where it is known from before; None: it is rendered anew."""
 
     def replicas(self, resource: DSDDeployment) -> int:
         """How many the workload may have now: the other one's count as pods of an older template do."""

@@ -16,8 +16,8 @@ from dsd_operator.api import DSDDeployment
 from dsd_operator.render.context import RenderContext
 from dsd_operator.render.labels import joined, worker_labels
 from dsd_operator.render.names import Names, names_for
-from dsd_operator.render.owner import child_metadata
-from dsd_operator.render.pod_template import ENGINE, pod_template
+from dsd_operator.render.owner import child_metadata, with_envelope
+from dsd_operator.render.pod_template import ENGINE
 from dsd_operator.render.probes import PORT_NAME
 
 API_VERSION: Final = "leaderworkerset.x-k8s.io/v1"
@@ -47,13 +47,13 @@ def is_wanted(resource: DSDDeployment) -> bool:
     return resource.spec.engine.nodes > 1
 
 
-def leader_worker_set(resource: DSDDeployment, context: RenderContext) -> dict[str, Any]:
-    """The resource has passed `preflight`."""
+def leader_worker_set(resource: DSDDeployment, context: RenderContext, pods: Mapping[str, Any]) -> dict[str, Any]:
+    """The resource has passed `preflight`; `pods` is the part of the spec that restarts pods (`workload.pods_of`)."""
     spec = resource.spec
     return {
         "apiVersion": API_VERSION,
         "kind": KIND,
-        "metadata": {**child_metadata(resource), "name": names_for(resource.metadata.name).group},
+        "metadata": with_envelope({**child_metadata(resource), "name": _name(resource)}, resource),
         "spec": {
             "replicas": context.replicas(resource),
             # Workers wait for the leader's address, and the leader is ready only with all of them: both start at once.
@@ -67,9 +67,13 @@ def leader_worker_set(resource: DSDDeployment, context: RenderContext) -> dict[s
                 },
             },
             "networkConfig": {"subdomainPolicy": "Shared"},
-            **pods(resource, pod_template(resource, context.runtime_image, context.fs_group)),
+            **pods,
         },
     }
+
+
+def _name(resource: DSDDeployment) -> str:
+    return names_for(resource.metadata.name).group
 
 
 def pods(resource: DSDDeployment, template: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,11 +1,16 @@
 """The owner reference that lets the garbage collector delete children, also while the operator is down."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from dsd_operator.api import DSDDeployment
-from dsd_operator.api.constants import API_VERSION, KIND
+from dsd_operator.api.constants import API_VERSION, GROUP, KIND
+from dsd_operator.api.envelope import envelope, envelope_hash
 from dsd_operator.render.labels import labels
 from dsd_operator.render.names import names_for
+
+ENVELOPE: Final = f"{GROUP}/envelope"
+"""Annotation of a workload with the hash of the envelope that its pods are made for. Not on the pods."""
 
 
 def owner_reference(resource: DSDDeployment) -> dict[str, Any]:
@@ -28,3 +33,8 @@ def child_metadata(resource: DSDDeployment) -> dict[str, Any]:
         "labels": labels(names),
         "ownerReferences": [owner_reference(resource)],
     }
+
+
+def with_envelope(metadata: Mapping[str, Any], resource: DSDDeployment) -> dict[str, Any]:
+    """`metadata` of a workload: it says which envelope its pods are made for, should the history be lost."""
+    return {**metadata, "annotations": {ENVELOPE: envelope_hash(envelope(resource.spec))}}

@@ -1,0 +1,103 @@
+"""Reads and writes the history of a resource's pods (`render.history` decides): which description of them is applied.
+
+Read when the operator meets a resource and when its envelope changes; in between, memory knows. Written before the
+workload, so that an operator that ends between any two writes finds its way. Where the history cannot be read, the
+workload is left as it is, and everything else goes on.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dsd_operator import __version__
+from dsd_operator.api import DSDDeployment
+from dsd_operator.api.envelope import envelope, envelope_hash
+from dsd_operator.cluster import resources
+from dsd_operator.cluster.client import FIELD_MANAGER, Client
+from dsd_operator.cluster.errors import ApiError
+from dsd_operator.cluster.ownership import Claim, claim
+from dsd_operator.reconcile.apply import Report, failed
+from dsd_operator.reconcile.memory import Memory
+from dsd_operator.render.context import RenderContext
+from dsd_operator.render.history import KIND, Running, choose, expired, is_readable
+from dsd_operator.render.labels import selector_string
+from dsd_operator.render.names import names_for
+from dsd_operator.render.owner import child_metadata, owner_reference
+from dsd_operator.render.plan import digest, plan
+from dsd_operator.render.preflight import envelope_problems
+from dsd_operator.render.workload import KINDS, kind_of, pods_of
+
+Object = Mapping[str, Any]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The children to apply, and what went wrong on the way to them."""
+
+    manifests: tuple[Object, ...]
+    report: Report = field(default_factory=Report)
+
+
+async def planned(
+    client: Client, resource: DSDDeployment, live: Mapping[str, Object], context: RenderContext, memory: Memory
+) -> Planned:
+    """The plan, with the pods that belong to the envelope, and the revision that holds them if it has to be written."""
+    try:
+        await _read(client, resource, live, context, memory)
+    except ApiError as error:
+        kept = tuple(m for m in plan(resource, context) if m["kind"] not in KINDS)
+        identity = {"kind": KIND, "metadata": child_metadata(resource)}
+        return Planned(kept, failed(identity, f"the history of the pods cannot be read: {error.message}", error=error))
+    pods = memory.used
+    if pods is None:
+        return Planned(plan(resource, context))
+    manifests = plan(resource, replace(context, pods=pods.described))
+    return Planned(manifests if pods.stored else (pods.manifest, *manifests))
+
+
+async def _read(
+    client: Client, resource: DSDDeployment, live: Mapping[str, Object], context: RenderContext, memory: Memory
+) -> None:
+    """Bring `memory.used` to the present envelope; None where no pods can be made from it."""
+    wanted, used = envelope_hash(envelope(resource.spec)), memory.used
+    if used is not None and used.envelope == wanted:
+        written = memory.applied.get(KIND)
+        if not used.stored and written is not None and written.digest == digest(used.manifest):
+            memory.used = replace(used, stored=True)
+        return
+    memory.used, memory.expired = None, ()
+    if envelope_problems(resource):
+        return
+    names = names_for(resource.metadata.name)
+    found = await client.list(resources.CONTROLLER_REVISION, resource.metadata.namespace, selector_string(names))
+    owner = owner_reference(resource)
+    revisions = [r for r in found if claim(r, owner) in (Claim.OURS, Claim.ORPHAN) and is_readable(r)]
+    running = Running(live.get(kind_of(resource)), FIELD_MANAGER)
+    memory.used = choose(resource, pods_of(resource, context), revisions, running, __version__)
+    memory.expired = tuple(expired(revisions, memory.used))
+
+
+async def prune(client: Client, memory: Memory) -> Report:
+    """Delete the revisions that are too many, once the one in use is written. What fails is tried again the next time
+    that the history is read."""
+    if memory.used is None or not memory.used.stored:
+        return Report()
+    old: Sequence[Object]
+    old, memory.expired = memory.expired, ()
+    for revision in old:
+        name = revision["metadata"]["name"]
+        try:
+            await client.delete(_with_kind(revision))
+        except ApiError as error:
+            _log.warning("Cannot delete the old ControllerRevision %s: %s", name, error.message)
+        else:
+            _log.info("Deleted ControllerRevision %s: it is older than the last ones that are kept", name)
+    return Report()
+
+
+def _with_kind(revision: Object) -> Object:
+    """The items of a list do not say what they are."""
+    return {"apiVersion": resources.CONTROLLER_REVISION.api_version, "kind": KIND, **revision}

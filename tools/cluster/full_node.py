@@ -1,6 +1,8 @@
 """The full node: control plane, containerd, kubelet, kube-proxy and DNS, in the order they need each other."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from tools.cluster import (
     cgroups,
@@ -60,6 +62,32 @@ def down() -> None:
             return
         with step("stopping the node"):
             leftovers.remove_node(layout())
+
+
+def restart(name: str) -> None:
+    """Stop a component of the running node in order, and start it again. Raises ClusterError as :func:`stopped`."""
+    with stopped(name):
+        pass
+
+
+@contextmanager
+def stopped(name: str) -> Iterator[None]:
+    """One component of the running node is away inside the block, and works again after it.
+
+    Pods are not touched: what they do meanwhile is theirs. Raises ClusterError for a node that does not run, a
+    component that it has not, and one that does not become ready again.
+    """
+    plane = recorded_plane()
+    if plane is None or not components.daemon(plane.layout, name).running():
+        raise ClusterError(f"{name} does not run on this machine")
+    found = next((one for one in (*_foundation(plane), *_rest(plane)) if one.name == name), None)
+    if found is None:
+        raise ClusterError(f"the node has no component {name}")
+    components.daemon(plane.layout, name).stop()
+    try:
+        yield
+    finally:
+        components.start(plane.layout, found)
 
 
 def recorded_plane() -> ControlPlane | None:

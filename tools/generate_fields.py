@@ -33,6 +33,8 @@ _EFFECTS: Final = {
     "smoothing": Effect.HOT,
     "replicas": Effect.SCALED,
     "rollout": Effect.NEXT_ROLLOUT,
+    "rollout.drainTimeoutSeconds": Effect.ROLLED,
+    "rollout.restartedAt": Effect.ROLLED,
     "cache.size": Effect.BESIDE,
     "cache.storageClass": Effect.BESIDE,
     "cache.accessMode": Effect.BESIDE,
@@ -41,7 +43,7 @@ _EFFECTS: Final = {
     "networkPolicy": Effect.BESIDE,
     "podDisruptionBudget": Effect.BESIDE,
 }
-"""By the path or its first part; everything else is the envelope."""
+"""By the path or its first part; everything else is the envelope (`api.envelope`)."""
 
 _REFUSED: Final = "Refused here"
 """How the descriptions of keys begin that the CRD knows only to refuse them."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from dsd_operator.render import history
 from dsd_operator.render.extras import EXTRAS
 from dsd_operator.status.conditions import shorten
 from dsd_operator.status.observed import ApplyFailure, Observed, Outcome
@@ -19,7 +20,7 @@ _MESSAGE_LENGTH: Final = 1024
 
 _PHASES: Final = (Reason.PENDING, Reason.CONTAINER_CREATING, Reason.STARTING)
 
-_BESIDE: Final = frozenset(extra.kind for extra in EXTRAS if not extra.needed_by_pods)
+_BESIDE: Final = frozenset({history.KIND, *(extra.kind for extra in EXTRAS if not extra.needed_by_pods)})
 """Kinds of children that no pod needs."""
 
 

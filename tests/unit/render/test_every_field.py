@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 
+from dsd_operator.api.envelope import envelope, envelope_hash
 from dsd_operator.render.plan import digest
 from dsd_operator.render.preflight import problems
 from tests.unit.resources import manifests, resource
@@ -137,6 +138,9 @@ CHANGES: Final[Mapping[str, Change]] = {
     "startup.timeoutSeconds": to("startup.timeoutSeconds", 600),
     "rollout.maxSurge": to("rollout.maxSurge", 1),
     "rollout.maxUnavailable": to("rollout.maxUnavailable", 2),
+    "rollout.minReadySeconds": to("rollout.minReadySeconds", 60),
+    "rollout.drainTimeoutSeconds": to("rollout.drainTimeoutSeconds", 300),
+    "rollout.restartedAt": to("rollout.restartedAt", "2026-01-01T00:00:00Z"),
     "podTemplate.metadata": to("podTemplate.metadata", {"labels": {"team": "b"}}),
     "podTemplate.metadata.labels": to("podTemplate.metadata.labels", {"team": "a"}),
     "podTemplate.metadata.annotations": to("podTemplate.metadata.annotations", {"note": "a"}),
@@ -184,9 +188,9 @@ def observed_effect(before: dict[str, dict[str, Any]], after: dict[str, dict[str
     different = {name for name in one if one[name] != other[name]}
     if "template" in different:
         return Effect.ROLLED
-    return {frozenset({"replicas"}): Effect.SCALED, frozenset({"strategy"}): Effect.NEXT_ROLLOUT}.get(
-        frozenset(different)
-    )
+    if different and different <= {"strategy", "minReadySeconds"}:
+        return Effect.NEXT_ROLLOUT
+    return Effect.SCALED if different == {"replicas"} else None
 
 
 def test_every_field_of_the_schema_is_changed_here() -> None:
@@ -198,6 +202,13 @@ def test_a_change_does_what_the_table_says(path: str) -> None:
     before, after = resource(CHANGES[path].before), resource(CHANGES[path].after)
     assert problems(before) == problems(after) == []
     assert observed_effect(manifests(before), manifests(after)) is FIELDS[path]
+
+
+@pytest.mark.parametrize("path", CHANGES)
+def test_the_envelope_is_what_rolls(path: str) -> None:
+    """A field that rolls pods and is not in the envelope would never reach a pod that has a history."""
+    one, other = (envelope_hash(envelope(resource(c).spec)) for c in (CHANGES[path].before, CHANGES[path].after))
+    assert (one != other) is (FIELDS[path] is Effect.ROLLED)
 
 
 def test_the_page_is_up_to_date() -> None:

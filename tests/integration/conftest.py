@@ -61,11 +61,20 @@ def world(
 @contextmanager
 def new_world(kube: Kube, admin: Path, operator: Path, directory: Path, item: pytest.Function) -> Iterator[World]:
     """A namespace of its own on any API server; its operators' logs go into the test's report."""
-    words = item.originalname.removeprefix("test_").replace("_", "-")[:40].strip("-")
-    name = f"t{next(_numbers)}-{words}"  # never one that is still being deleted
-    with World(kube, admin, operator, name, directory) as made:
-        item.stash[_WORLD] = made
+    with World(kube, admin, operator, new_name(item), directory) as made:
+        report_on(item, made)
         yield made
+
+
+def new_name(item: pytest.Function) -> str:
+    """A namespace's name for a test, never one that is still being deleted."""
+    words = item.originalname.removeprefix("test_").replace("_", "-")[:40].strip("-")
+    return f"t{next(_numbers)}-{words}"
+
+
+def report_on(item: pytest.Item, world: World) -> None:
+    """Put the operators' logs into the report if the test fails."""
+    item.stash[_WORLD] = world
 
 
 def prepare(kubeconfig: Path) -> None:

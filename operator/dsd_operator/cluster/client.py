@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -16,7 +17,8 @@ from kubernetes.aio.client import rest
 
 from dsd_operator.cluster import resources
 from dsd_operator.cluster.connection import NoConfiguration, load_configuration
-from dsd_operator.cluster.errors import Gone, from_response, unreachable
+from dsd_operator.cluster.errors import Gone, Retry, from_response, unreachable
+from dsd_operator.cluster.pause import Pause
 from dsd_operator.cluster.resources import Resource
 
 FIELD_MANAGER: Final = "dsd-operator"
@@ -47,6 +49,7 @@ class Client:
         self._on_request = on_request
         self._api: Any = None
         self._login = asyncio.Lock()
+        self._pause = Pause(time.monotonic)
 
     async def open(self) -> None:
         """Read address and credentials; raises NoConfiguration."""
@@ -144,16 +147,16 @@ class Client:
         self, verb: str, path: str, query: Query | None = None, body: Manifest | None = None, content_type: str = _JSON
     ) -> dict[str, Any]:
         address = f"{path}?{urlencode(query)}" if query else path
+        self._pause.check()
         pool = self._api
         response, content = await self._send(pool, verb, address, body, content_type)
         if response.status == _UNAUTHORIZED and await self._login_anew(pool):
             response, content = await self._send(self._api, verb, address, body, content_type)
         if not response.status < 300:
-            raise from_response(response.status, content, response.getheader("Retry-After"))
-        decoded = json.loads(content)
-        if not isinstance(decoded, dict):
-            raise TypeError(f"{verb} {path}: expected a JSON object, got {type(decoded).__name__}")
-        return decoded
+            error = from_response(response.status, content, response.getheader("Retry-After"))
+            self._pause.note(error)
+            raise error
+        return _decoded(content, f"{verb} {path}", response.status)
 
     async def _send(
         self, pool: Any, verb: str, address: str, body: Manifest | None, content_type: str
@@ -186,6 +189,17 @@ class Client:
             # Requests in flight on the old pool end by themselves; closing it under them would fail them.
             asyncio.get_running_loop().call_later(2 * _TIMEOUT_SECONDS, _close_soon, refused)
             return True
+
+
+def _decoded(content: bytes, request: str, status: int) -> dict[str, Any]:
+    """The JSON object of an answer; Retry if it is none, for then something stands in the API server's place."""
+    try:
+        decoded = json.loads(content)
+    except ValueError:
+        decoded = None
+    if not isinstance(decoded, dict):
+        raise Retry(status, f"{request}: the answer is no JSON object; is it really the API server that answers?")
+    return decoded
 
 
 def _pool(configuration: Any) -> Any:

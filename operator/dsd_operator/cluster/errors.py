@@ -47,7 +47,7 @@ _CLASSES: Final[Mapping[int, type[ApiError]]] = {
     406: Invalid,
     408: Retry,
     409: Conflict,
-    410: Gone,
+    410: Retry,  # a list whose continuation has expired: read it anew. No word on any object
     413: Invalid,
     415: Invalid,
     422: Invalid,

@@ -165,3 +165,20 @@ async def test_a_missing_collection_is_not_an_empty_one(server: Server, client: 
     server.answers = [web.json_response({"message": "no such kind"}, status=404)]
     with pytest.raises(Gone):
         await client.list(resources.DSD_DEPLOYMENT, "ns")
+
+
+async def test_a_pause_that_is_asked_for_holds_for_all_requests(server: Server, client: Client) -> None:
+    server.answers = [web.json_response({"message": "busy"}, status=429, headers={"Retry-After": "30"})]
+    with pytest.raises(Retry):
+        await client.get(resources.POD, "ns", "demo")
+    with pytest.raises(Retry, match="asked for a pause") as caught:
+        await client.apply(MANIFEST)
+    assert 25 < caught.value.delay < 37
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("body", ["<html>welcome</html>", "[]"])
+async def test_an_answer_that_is_no_object_may_become_one(server: Server, client: Client, body: str) -> None:
+    server.answers = [web.Response(text=body)]
+    with pytest.raises(Retry, match="no JSON object"):
+        await client.get(resources.POD, "ns", "demo")

@@ -20,7 +20,7 @@ from dsd_operator.cluster.errors import (
     ("code", "kind"),
     [
         (400, Invalid), (401, Retry), (403, Forbidden), (404, Gone), (405, Invalid), (406, Invalid), (408, Retry),
-        (409, Conflict), (410, Gone), (413, Invalid), (415, Invalid), (418, Invalid), (422, Invalid), (429, Retry),
+        (409, Conflict), (410, Retry), (413, Invalid), (415, Invalid), (418, Invalid), (422, Invalid), (429, Retry),
         (500, Retry), (502, Retry), (503, Retry), (504, Retry), (599, Retry),
     ],
 )  # fmt: skip

@@ -151,6 +151,9 @@ PODS: Final = (
     Case("startup", "spec: {startup: {timeoutSeconds: 7200}}"),
     Case("rollout", "spec: {rollout: {maxSurge: 1, maxUnavailable: 0}}"),
     Case("rollout-half", "spec: {rollout: {maxUnavailable: 2}}"),
+    Case("rollout-slow", "spec: {rollout: {minReadySeconds: 600, drainTimeoutSeconds: 86400}}"),
+    Case("rollout-at-once", "spec: {rollout: {minReadySeconds: 0, drainTimeoutSeconds: 0}}"),
+    Case("rollout-restarted", "spec: {rollout: {restartedAt: '2026-11-30T02:11:11Z'}}"),
     Case(
         "template-metadata",
         "spec: {podTemplate: {metadata: {creationTimestamp: null, annotations: {sidecar.istio.io/inject: 'false'}, "
@@ -177,11 +180,13 @@ CACHE: Final = (
     Case("cache-no-class", "spec: {cache: {size: 1Gi, storageClass: ''}}"),
     Case("cache-at-zero", "spec: {cache: {size: 1Gi}, replicas: 0}"),
     Case("cache-shared", "spec: {cache: {size: 1Ti, accessMode: ReadWriteMany}, replicas: 3, rollout: {maxSurge: 1}}"),
+    Case("cache-shared-by-nodes", "spec: {cache: {size: 1Ti, accessMode: ReadWriteMany}, engine: {nodes: 2, "
+         "tensorParallelSize: 2}}"),
     Case("cache-offline", "spec: {cache: {existingClaim: models, offline: true}}"),
     Case("cache-offline-on-an-own-volume", "spec: {model: {name: /models/llama}, cache: {offline: true}}"),
     Case("cache-group", "spec: {cache: {size: 1Gi, fsGroup: 0}}"),
     Case("model-on-the-cache", "spec: {model: {name: /cache/models/llama}, cache: {existingClaim: models}}"),
-)
+)  # fmt: skip
 
 NAMES: Final = tuple(
     Case(f"name {name}", f"metadata: {{name: '{name}'}}")

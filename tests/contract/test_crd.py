@@ -118,7 +118,7 @@ def test_stored_object_has_the_defaults(api_server: Path) -> None:
     assert spec["replicas"] == 1
     assert spec["engine"] == {"modelRunner": "Auto"}
     assert spec["startup"] == {"timeoutSeconds": 3600}
-    assert spec["rollout"] == {"maxSurge": 0, "maxUnavailable": 1}
+    assert spec["rollout"] == {"maxSurge": 0, "maxUnavailable": 1, "minReadySeconds": 5, "drainTimeoutSeconds": 30}
 
 
 @pytest.mark.integration

@@ -62,6 +62,12 @@ CACHE_RULES: Final = (
         field_path=".cache",
     ),
     Rule(
+        f"!({_ONE_POD_CLAIM}) || !has(self.engine.nodes) || self.engine.nodes == 1",
+        "a cache of access mode ReadWriteOnce or ReadWriteOncePod serves one pod, and an engine over several nodes has "
+        f"one on each; {_SHARED}, or engine.nodes to 1",
+        field_path=".cache",
+    ),
+    Rule(
         f"!({_ONE_POD_CLAIM}) || !has(self.rollout.maxSurge) || self.rollout.maxSurge == 0",
         "rollout.maxSurge above 0 starts a new pod beside the old one, and a cache of access mode ReadWriteOnce or "
         f"ReadWriteOncePod serves one pod; {_SHARED}, or maxSurge to 0",

@@ -16,6 +16,7 @@ from dsd_operator.cluster.resources import resource_of
 from dsd_operator.reconcile.apply import LOOK_AGAIN_SECONDS, Report, apply_one, failed, without_kind
 from dsd_operator.reconcile.memory import Memory
 from dsd_operator.render.extras import BY_KIND, Extra
+from dsd_operator.render.fit import Fit
 from dsd_operator.status.observed import ApplyFailure
 
 Object = Mapping[str, Any]
@@ -36,17 +37,25 @@ async def bring(client: Client, manifest: Object, memory: Memory) -> Report:
         return _apart(failed(manifest, error.message, error=error))
     if live is None:
         return _apart(await apply_one(client, manifest, live, memory))
-    fitted, left_out = extra.fit(manifest, live)
-    return _apart(_over(live, await apply_one(client, fitted, live, memory), extra, left_out))
+    fit = extra.fit(manifest, live)
+    return _apart(_over(live, await apply_one(client, fit.manifest, live, memory), extra, fit))
 
 
-def _over(live: Object, report: Report, extra: Extra, left_out: str) -> Report:
+def _over(live: Object, report: Report, extra: Extra, fit: Fit) -> Report:
     """The report of a child that is there already: what it holds stays in use, whatever became of the change."""
-    failures = [replace(failure, in_use=extra.keeps and not failure.foreign) for failure in report.failures]
-    if left_out and not failures:
-        name = live["metadata"]["name"]
-        failures.append(ApplyFailure(extra.kind, name, left_out, unchangeable=True, in_use=extra.keeps))
-    return replace(report, failures=tuple(failures))
+    if extra.keeps:
+        report = replace(report, failures=tuple(_kept(failure, fit) for failure in report.failures))
+    if not fit.left_out or report.failures:
+        return report
+    name = live["metadata"]["name"]
+    failure = ApplyFailure(extra.kind, name, fit.left_out, unchangeable=True, in_use=extra.keeps)
+    return replace(report, failures=(failure,))
+
+
+def _kept(failure: ApplyFailure, fit: Fit) -> ApplyFailure:
+    if failure.foreign:
+        return failure
+    return replace(failure, in_use=True, message="; ".join(filter(None, (failure.message, fit.change))))
 
 
 async def drop(client: Client, identity: Object, memory: Memory) -> Report:

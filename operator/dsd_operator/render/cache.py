@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from dsd_operator.api import DSDDeployment
 from dsd_operator.api.quantity import parse
+from dsd_operator.render.fit import Fit
 from dsd_operator.render.names import names_for
 from dsd_operator.render.owner import child_metadata
 
@@ -47,20 +48,25 @@ def cache_claim(resource: DSDDeployment) -> dict[str, Any]:
     }
 
 
-def fitted(claim: Mapping[str, Any], live: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """`claim` as the API server can take it over `live`, and what of it had to be left out, in words.
+def fitted(claim: Mapping[str, Any], live: Mapping[str, Any]) -> Fit:
+    """`claim` as the API server can take it over `live`.
 
-    A claim can only grow. One that is larger than asked was grown by hand, and is left alone; without a word, because
-    nobody misses anything.
+    A claim can only grow, and only once it has its volume. One that is larger than asked was grown by hand, and is left
+    alone; without a word, because nobody misses anything.
     """
     spec, there = dict(claim["spec"]), live["spec"]
+    has, asked = _storage(there), _storage(spec)
+    bound = live.get("status", {}).get("phase") == "Bound"
     problems = list(_unchangeable(spec, there))
     for field in ("accessModes", "storageClassName"):
         if field in spec and field in there:
             spec[field] = there[field]
-    if parse(_storage(there)) > parse(_storage(spec)):
-        spec["resources"] = {"requests": {"storage": _storage(there)}}
-    return {**claim, "spec": spec}, f"{'; '.join(problems)}; {_WAY_OUT}" if problems else ""
+    if parse(has) < parse(asked) and not bound:
+        problems.append(f"cache.size is {asked}, the claim has {has}, and that cannot change before it is bound")
+    if parse(has) > parse(asked) or not bound:
+        spec["resources"] = {"requests": {"storage": has}}
+    growth = f"cache.size was to grow from {has} to {asked}; {_WAY_OUT}" if parse(has) < parse(asked) else ""
+    return Fit({**claim, "spec": spec}, f"{'; '.join(problems)}; {_WAY_OUT}" if problems else "", growth)
 
 
 def _unchangeable(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> Iterator[str]:

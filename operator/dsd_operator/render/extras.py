@@ -11,9 +11,8 @@ from typing import Any, Final
 from dsd_operator.api import DSDDeployment
 from dsd_operator.render import cache, network_policy, pod_disruption_budget, pod_monitor
 from dsd_operator.render.context import RenderContext
+from dsd_operator.render.fit import Fit, as_it_is
 from dsd_operator.render.owner import child_metadata
-
-Manifest = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -30,8 +29,8 @@ class Extra:
     """Whether pods cannot start without it. If not, only the condition Ready tells that it is missing."""
     keeps: bool = False
     """Whether it stays when it is no longer wanted, because of what is in it; it still goes with the resource."""
-    fit: Callable[[Manifest, Manifest], tuple[dict[str, Any], str]] = lambda manifest, _: (dict(manifest), "")
-    """The manifest as the API server can take it over the live object, and what of it had to be left out, in words."""
+    fit: Callable[[Mapping[str, Any], Mapping[str, Any]], Fit] = as_it_is
+    """The manifest as the API server can take it over the live object."""
 
     def identity(self, resource: DSDDeployment) -> dict[str, Any]:
         """apiVersion, kind and metadata: enough to find it and to tell whose it is."""

@@ -141,7 +141,10 @@ def test_a_fresh_volume_gets_a_group_unless_the_platform_does_it(
 
 def live(storage: str = "100Gi", mode: str = "ReadWriteOnce", storage_class: str | None = "fast") -> dict[str, Any]:
     made = {"accessModes": [mode], "resources": {"requests": {"storage": storage}}, "volumeName": "pv-1"}
-    return {"spec": made | ({"storageClassName": storage_class} if storage_class is not None else {})}
+    return {
+        "status": {"phase": "Bound"},
+        "spec": made | ({"storageClassName": storage_class} if storage_class is not None else {}),
+    }
 
 
 WANTED: Final = {"size": "100Gi", "storageClass": "fast"}
@@ -153,9 +156,10 @@ WANTED: Final = {"size": "100Gi", "storageClass": "fast"}
     ids=["as-asked", "grows", "grown-by-hand", "same-amount"],
 )
 def test_a_larger_claim_is_left_alone(there: str, storage: str) -> None:
-    claim, problem = fitted(cache_claim(resource({"cache": WANTED})), live(there))
-    assert claim["spec"]["resources"]["requests"]["storage"] == storage
-    assert problem == ""
+    fit = fitted(cache_claim(resource({"cache": WANTED})), live(there))
+    assert fit.manifest["spec"]["resources"]["requests"]["storage"] == storage
+    assert fit.left_out == ""
+    assert ("cache.size was to grow from 50Gi to 100Gi" in fit.change) == (there == "50Gi")
 
 
 @pytest.mark.parametrize(
@@ -166,16 +170,23 @@ def test_a_larger_claim_is_left_alone(there: str, storage: str) -> None:
     ],
 )
 def test_what_cannot_change_is_left_and_told_with_the_way_out(there: dict[str, Any], words: str) -> None:
-    claim, problem = fitted(cache_claim(resource({"cache": WANTED})), there)
+    fit = fitted(cache_claim(resource({"cache": WANTED})), there)
     for field in ("accessModes", "storageClassName"):
-        assert claim["spec"][field] == there["spec"][field]
-    assert words in problem
-    assert "name it in existingClaim" in problem
+        assert fit.manifest["spec"][field] == there["spec"][field]
+    assert words in fit.left_out
+    assert "name it in existingClaim" in fit.left_out
+
+
+def test_a_claim_without_a_volume_cannot_grow_yet() -> None:
+    waiting = {**live("50Gi"), "status": {"phase": "Pending"}}
+    fit = fitted(cache_claim(resource({"cache": WANTED})), waiting)
+    assert fit.manifest["spec"]["resources"]["requests"]["storage"] == "50Gi"
+    assert "cache.size is 100Gi, the claim has 50Gi, and that cannot change before it is bound" in fit.left_out
 
 
 def test_the_clusters_default_class_is_no_difference() -> None:
-    claim, problem = fitted(cache_claim(resource(ON)), live(storage_class="standard"))
-    assert "storageClassName" not in claim["spec"]
-    assert problem == ""
-    claim, problem = fitted(cache_claim(resource({"cache": WANTED})), live(storage_class=None))
-    assert (claim["spec"]["storageClassName"], problem) == ("fast", "")
+    fit = fitted(cache_claim(resource(ON)), live(storage_class="standard"))
+    assert "storageClassName" not in fit.manifest["spec"]
+    assert fit.left_out == ""
+    fit = fitted(cache_claim(resource({"cache": WANTED})), live(storage_class=None))
+    assert (fit.manifest["spec"]["storageClassName"], fit.left_out) == ("fast", "")

@@ -1,6 +1,6 @@
 """The Service in front of the engines."""
 
-from typing import Any
+from typing import Any, Final
 
 from dsd_operator.api import DSDDeployment
 from dsd_operator.api.service import Service
@@ -8,6 +8,9 @@ from dsd_operator.render.labels import selector
 from dsd_operator.render.names import names_for
 from dsd_operator.render.owner import child_metadata
 from dsd_operator.render.probes import PORT_NAME
+
+_ONE_FAMILY: Final = "SingleStack"
+"""Kubernetes' own default."""
 
 
 def service(resource: DSDDeployment) -> dict[str, Any]:
@@ -40,10 +43,13 @@ def _port(wanted: Service) -> dict[str, Any]:
 
 
 def _options(wanted: Service) -> dict[str, Any]:
-    """What the user set; what they did not is Kubernetes' to choose and to keep (clusterIP, node ports)."""
+    """What the user set; what they did not is Kubernetes' to choose and to keep (clusterIP, node ports).
+
+    Of a policy that is no longer set Kubernetes keeps the value, unlike its other defaults, so this one always stands.
+    """
     ranges = wanted.load_balancer_source_ranges
     given = {
-        "ipFamilyPolicy": wanted.ip_family_policy,
+        "ipFamilyPolicy": wanted.ip_family_policy or _ONE_FAMILY,
         "externalTrafficPolicy": wanted.external_traffic_policy,
         "loadBalancerClass": wanted.load_balancer_class,
         "loadBalancerSourceRanges": list(ranges) if ranges else None,

@@ -54,7 +54,7 @@ class Campaign:
         pairs = list(zip(under, walks, strict=True))
         for turn in range(1, max(len(walk.steps) for walk in walks)):
             self.turn([(u, walk.steps[turn]) for u, walk in pairs if turn < len(walk.steps)])
-        self.server.each(self.server.delete, [u.name for u in under])
+        self.remove([u.name for u in under])
 
     def make_fresh(self, specs: Iterable[Json]) -> None:
         """A deployment for each spec that has none yet; what the server says, and what becomes of it."""
@@ -70,7 +70,7 @@ class Campaign:
             for k in taken
             if not found[named[k]].final
         ]
-        self.server.each(self.server.delete, found)
+        self.remove(found)
 
     def begin(self, starts: Sequence[tuple[str, Json]]) -> list[Under]:
         """A deployment for each walk (its name and first spec)."""
@@ -100,6 +100,10 @@ class Campaign:
             f"{self.writes} specs taken and {self.refusals} refused; {len(self.fresh)} different ones, of which the "
             f"server refuses {refused} and the operator {sick}; {len(self.problems)} problems"
         )
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Make room."""
+        self.server.each(self.server.delete, names)
 
     def _attempts(self, pairs: Sequence[tuple[Under, Step]]) -> None:
         """Try what must be refused, and look that nothing came of it."""

@@ -45,8 +45,8 @@ class Turn:
     fresh: Fresh
     refusal: str = ""
     """What the server said when it did not take the spec for this deployment."""
-    reaches: bool = False
-    """Whether each field that this step changes must change an object."""
+    reaches: str = ""
+    """The field that must reach an object in this step."""
 
 
 def judge(turn: Turn) -> Iterator[str]:
@@ -103,14 +103,14 @@ def _rolls(turn: Turn) -> Iterator[str]:
 
 
 def _reached(turn: Turn) -> Iterator[str]:
-    """Changed fields reach the objects that they name, and no others."""
+    """A changed field reaches what it names, and nothing changes that no changed field names."""
     if not (turn.before.healthy and turn.after.healthy):
         return
     changed = {kind for kind in _kinds(turn) if turn.before.children.get(kind) != turn.after.children.get(kind)}
     effects = changed_effects(turn.before_spec, turn.spec)
-    for effect in sorted(effects) if turn.reaches else ():
-        if not changed & _NAMED.get(effect, changed - {"ConfigMap", "Deployment"}):
-            yield f"a field that is documented as '{effect}' was changed, and only {sorted(changed)} changed with it"
+    wanted = _EFFECTS.get(turn.reaches)
+    if wanted is not None and not changed & _NAMED.get(wanted, changed - {"ConfigMap", "Deployment"}):
+        yield f"{turn.reaches} is documented as '{wanted}', and only {sorted(changed)} changed with it"
     for kind in ("ConfigMap", "Deployment"):
         if kind in changed and not any(kind in _NAMED.get(effect, ()) for effect in effects):
             yield f"the {kind} changed for fields that are documented as {sorted(effects)}"

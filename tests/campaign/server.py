@@ -14,6 +14,7 @@ from kubernetes import client, config
 from dsd_operator.api.constants import API_VERSION, KIND
 from dsd_operator.cluster import resources
 from dsd_operator.cluster.resources import DSD_DEPLOYMENT, Resource
+from dsd_operator.render.names import names_for
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -96,8 +97,11 @@ class Server:
         return Answer(found.status_code, found.json())
 
     def delete(self, name: str) -> None:
-        """Delete a DSDDeployment; the garbage collector takes the rest."""
-        self._client.delete(DSD_DEPLOYMENT.path(self.namespace, name)).raise_for_status()
+        """Delete a DSDDeployment, and its Service before the garbage collector comes to it: it may hold a node port."""
+        for kind, called in ((DSD_DEPLOYMENT, name), (resources.SERVICE, names_for(name).base)):
+            answer = self._client.delete(kind.path(self.namespace, called))
+            if answer.status_code != httpx.codes.NOT_FOUND:
+                answer.raise_for_status()
 
     def deployments(self) -> list[Json]:
         """Every DSDDeployment."""

@@ -89,7 +89,7 @@ class Mixtures(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Make room."""
         print(self.campaign.told(), flush=True)
-        self.campaign.server.each(self.campaign.server.delete, [u.name for u in self.under])
+        self.campaign.remove([u.name for u in self.under])
 
 
 @pytest.mark.long

@@ -14,8 +14,8 @@ class Step:
     label: str
     spec: Json
     attempts: Mapping[str, Json] = field(default_factory=dict)
-    reaches: bool = False
-    """Whether every field that it changes must change an object."""
+    reaches: str = ""
+    """The field that must reach an object in this step."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def field_walk(path: str) -> Walk:
     """Set, changed to every other value and back, unset, reverted. What a server refuses is tried on the way."""
     start, made = start_of(path), set_of(path)
     bad = {f"{what}": put(made, path, value) for what, value in refused(schema_of(path)).items()}
-    steps = [Step("start", start), Step("set", made, bad, reaches=True)]
+    steps = [Step("start", start), Step("set", made, bad, reaches=path)]
     for label, spec in varied(path).items():
         steps += [Step(label, spec), Step(f"set after {label}", made)]
     return Walk(path, (*steps, Step("reverted", start)))
@@ -40,7 +40,7 @@ def short_step(path: str) -> Step:
     """Set; one value that is refused."""
     made = set_of(path)
     bad = [{what: put(made, path, value)} for what, value in refused(schema_of(path)).items()]
-    return Step(path, made, bad[-1] if bad else {}, reaches=True)
+    return Step(path, made, bad[-1] if bad else {}, reaches=path)
 
 
 def emptied() -> Iterator[Walk]:

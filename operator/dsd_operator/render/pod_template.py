@@ -97,8 +97,9 @@ def _engine(resource: DSDDeployment, runtime_image: str) -> dict[str, Any]:
 
 
 def _resources(resources: Mapping[str, Any]) -> dict[str, Any]:
-    """The user's, amounts as strings: a number without quotes is a legal quantity."""
+    """The user's, amounts as strings: a number without quotes is a legal quantity. What was emptied is left out."""
     return {
         section: {name: text(amount) for name, amount in value.items()} if isinstance(value, Mapping) else value
         for section, value in resources.items()
+        if value
     }

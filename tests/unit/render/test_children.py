@@ -41,6 +41,12 @@ def test_the_image_and_its_policy(policy: str | None, rendered: dict[str, str]) 
     assert {key: value for key, value in made.items() if key == "imagePullPolicy"} == rendered
 
 
+@pytest.mark.parametrize("section", ["limits", "requests", "claims"])
+def test_an_emptied_section_of_resources_is_as_if_it_were_not_there(section: str) -> None:
+    empty: object = [] if section == "claims" else {}
+    assert manifests(resource({"resources": {section: empty}})) == manifests(resource())
+
+
 def test_the_service_account_has_neither_token_nor_secrets() -> None:
     account = manifests(resource())["ServiceAccount"]
     assert account["automountServiceAccountToken"] is False

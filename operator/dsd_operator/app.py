@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import random
 import signal
 import socket
 from collections.abc import Callable, Coroutine
@@ -27,7 +28,7 @@ from dsd_operator.reconcile.applier import Applier
 from dsd_operator.reconcile.delivery import Courier
 from dsd_operator.reconcile.events import Recorder
 from dsd_operator.reconcile.push import Pusher
-from dsd_operator.reconcile.queue import WorkQueue
+from dsd_operator.reconcile.queue import Backoff, WorkQueue
 from dsd_operator.reconcile.reconciler import Reconciler
 from dsd_operator.reconcile.resync import Resync
 from dsd_operator.reconcile.wakeups import Wakeups
@@ -38,6 +39,12 @@ from dsd_operator.server import serving
 from dsd_operator.settings import Settings
 
 _LOOK_FOR_CRD_SECONDS: Final = 2.0
+
+_LONGEST_PAUSE_SECONDS: Final = 15.0
+"""Before another start. The kubelet's probes find nobody meanwhile, and they are patient for longer."""
+
+_STEADY_SECONDS: Final = 60.0
+"""Watches that lived this long were no failed start."""
 
 _log = logging.getLogger(__name__)
 
@@ -93,11 +100,35 @@ def build(settings: Settings, clock: Callable[[], float], loop: asyncio.Abstract
     return Parts(client, places, engines, metrics, wakeups, applier, pusher, workers, resync, health)
 
 
+class WatchesLost(Exception):  # noqa: N818 - what happened, not a fault of ours
+    """kopf gave up its watches: an answer that it does not retry. The text says which."""
+
+
 async def run(settings: Settings) -> None:
-    """Run the operator until SIGTERM or SIGINT; raises what makes it impossible to go on."""
+    """Run the operator until SIGTERM or SIGINT; raises what makes it impossible to go on.
+
+    Without its watches it starts anew, all of it: kopf cancels whatever task is younger than its own when it ends. The
+    kubelet would do so too, and wait longer each time.
+    """
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
-    _on_signals(loop, stop)
+    backoff, failures = Backoff(limit=_LONGEST_PAUSE_SECONDS), 0
+    while not stop.is_set():
+        _on_signals(loop, stop)
+        began = loop.time()
+        try:
+            await _run_once(settings, loop, stop)
+            break
+        except WatchesLost as error:
+            failures = 1 if loop.time() - began > _STEADY_SECONDS else failures + 1
+            delay = backoff.delay(failures, random.random())
+            _log.warning("The watches ended, starting anew in %.1f s: %s", delay, error)
+        _on_signals(loop, stop)
+        await _before(stop, asyncio.sleep(delay))
+    _log.info("Stopped")
+
+
+async def _run_once(settings: Settings, loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
     parts = build(settings, loop.time, loop)
     async with AsyncExitStack() as stack:
         for opened in (parts.client, parts.engines):
@@ -108,7 +139,6 @@ async def run(settings: Settings) -> None:
             _log.info("dsd-operator %s serves %s", __version__, places)
             if await _before(stop, _prepare(parts)):
                 await _operate(parts, settings, loop, stop)
-    _log.info("Stopped")
 
 
 async def _operate(parts: Parts, settings: Settings, loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
@@ -127,8 +157,10 @@ async def _operate(parts: Parts, settings: Settings, loop: asyncio.AbstractEvent
         await asyncio.wait([asyncio.create_task(started.wait()), watching], return_when=asyncio.FIRST_COMPLETED)
         _on_signals(loop, stop)  # kopf has put its own handlers in place of ours
         done, _ = await asyncio.wait([*own, watching], return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
+        for task in done - {watching}:
             task.result()  # raises what it died of
+        if watching in done and not stop.is_set():
+            raise WatchesLost(str(watching.exception() or "without a word"))
         if not (stop.is_set() or anew.done()):
             raise RuntimeError(f"{', '.join(task.get_name() for task in done)} ended by itself")
     finally:
@@ -184,7 +216,7 @@ async def _wait_for_crd(client: Client) -> None:
         await asyncio.sleep(_LOOK_FOR_CRD_SECONDS)
 
 
-async def _before(stop: asyncio.Event, work: Coroutine[None, None, None]) -> bool:
+async def _before(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
     """Whether the work ended before the stop came; its exceptions pass."""
     working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
     await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)

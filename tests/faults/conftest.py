@@ -68,6 +68,17 @@ def served(
         yield made
 
 
+@pytest.fixture
+def healthy(served: Stage) -> Iterator[Stage]:
+    """The module's stage without a fault, before and after, its operator alive."""
+    operator = served.operators[0]
+    if not operator.running:
+        operator.start()
+    yield served
+    served.proxy.lift()
+    served.proxy.catch_up()
+
+
 @contextmanager
 def _stage(kube: Kube, access: Access, operator: Path, name: str, directory: Path) -> Iterator[Stage]:
     with Proxy(access.server, access.tls) as proxy, Stage(kube, access, operator, name, directory, proxy) as made:

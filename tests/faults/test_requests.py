@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Final
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.integration
 
 Pick = Callable[[Call], bool]
 
-SECONDS: Final = 60.0
+SECONDS: Final = 30.0
 HITS: Final = 12
 """So many requests meet the fault before it ends: more than one pass has."""
 
@@ -76,14 +76,6 @@ CASES: Final[dict[str, tuple[Pick, Fault, int]]] = {
 }
 SHORT: Final = ("reads-410", "reads-nonsense", "writes-409", "writes-lost", "everything-reset")
 """The rest is `long`; each kind of fault is in one of these."""
-
-
-@pytest.fixture
-def healthy(served: Stage) -> Iterator[Stage]:
-    """The stage without a fault, before and after."""
-    served.proxy.lift()
-    yield served
-    served.proxy.lift()
 
 
 def other(stage: Stage) -> Triples:

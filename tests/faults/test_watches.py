@@ -1,6 +1,5 @@
 """Watches that end, break, fall silent or lose an event: what was missed is made up for."""
 
-from collections.abc import Iterator
 from typing import Final
 
 import pytest
@@ -20,14 +19,6 @@ SILENCE: Final = 180.0
 RESOURCES: Final = "dsddeployments"
 
 
-@pytest.fixture
-def healthy(served: Stage) -> Iterator[Stage]:
-    """The stage without a fault, before and after."""
-    served.proxy.lift()
-    yield served
-    served.proxy.lift()
-
-
 def watches(call: Call) -> bool:
     """It opens a watch."""
     return call.watch
@@ -44,6 +35,11 @@ def error(code: int) -> Json:
     return {"type": "ERROR", "object": {**status, "reason": "Expired", "message": "too old resource version"}}
 
 
+def tell(stage: Stage, event: Json, plural: str) -> None:
+    """Put an event into the watch on a kind, as soon as there is one."""
+    wait_for(f"a watch on {plural}", lambda: stage.proxy.say(event, plural), lambda told: told == 1, SECONDS, 0.05)
+
+
 def reopened(stage: Stage, since: int, count: int) -> None:
     """Wait until so many watches were opened anew."""
     wait_for(
@@ -56,7 +52,7 @@ def changes(stage: Stage, since: int, before: tuple[object, ...]) -> None:
     """A schedule changed now arrives, and nothing was destroyed."""
     schedule = other(stage)
     stage.schedule(schedule)
-    stage.wait_settled(schedule, 2)
+    stage.wait_settled(schedule, 2, SECONDS)
     nothing_is_destroyed(stage, since, before)
 
 
@@ -77,7 +73,7 @@ def test_watches_that_are_cut(healthy: Stage) -> None:
 def test_a_watch_that_ends_with_an_error(healthy: Stage, code: int) -> None:
     """410: too old. 500: the API server cannot decode one of its objects."""
     since, before = len(healthy.proxy.calls), identity(healthy)
-    assert healthy.proxy.say(error(code), RESOURCES) == 1
+    tell(healthy, error(code), RESOURCES)
     reopened(healthy, since, 1)
     changes(healthy, since, before)
 
@@ -87,8 +83,8 @@ def test_a_list_before_a_watch_that_is_refused(healthy: Stage, code: int) -> Non
     """404 for a kind that is there: an API server that starts. 410: a list that took too long."""
     since, before = len(healthy.proxy.calls), identity(healthy)
     rule = healthy.proxy.on(lists, faults.refuse(code), times=2)
-    healthy.proxy.say(error(410), RESOURCES)
-    healthy.proxy.say(error(410), "pods")
+    tell(healthy, error(410), RESOURCES)
+    tell(healthy, error(410), "pods")
     wait_for("both lists to be refused", lambda: len(rule.hit), lambda n: n == 2, SECONDS, 0.02)
     reopened(healthy, since, 2)
     changes(healthy, since, before)

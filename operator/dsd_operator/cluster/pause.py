@@ -11,8 +11,8 @@ from typing import Final
 
 from dsd_operator.cluster.errors import ApiError, Retry
 
-LONGEST_SECONDS: Final = 60.0
-"""However long it asks for: a mistake in a proxy must not stop the operator for an hour."""
+LONGEST_SECONDS: Final = 30.0
+"""However long it asks for: a mistake in a proxy must not stop the operator for long."""
 
 _ASKS: Final = frozenset({429, 503})
 """Too many requests, and a server that starts or stops. Other answers with Retry-After are about one object."""

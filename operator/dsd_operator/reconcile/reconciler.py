@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from dsd_operator.api import DSDDeployment, InvalidResource, parse
-from dsd_operator.cluster import resources
+from dsd_operator.cluster import resources, scaling
 from dsd_operator.cluster.client import Client
 from dsd_operator.cluster.keys import Keys
 from dsd_operator.cluster.observe import Snapshot, existing_claim, look
@@ -35,6 +35,7 @@ from dsd_operator.render.names import names_for
 from dsd_operator.render.neighbours import Neighbours
 from dsd_operator.render.plan import plan
 from dsd_operator.render.preflight import problems, schedule_problems
+from dsd_operator.render.workload import kind_of
 from dsd_operator.status.observed import Outcome, PushResult, PushState
 from dsd_operator.status.summarize import summarize, transitions
 from dsd_operator.status.unreadable import unreadable
@@ -115,7 +116,7 @@ class Reconciler:
             return Done()
         if groups.is_wanted(resource) and not groups_too:
             return await self._reconcile(key, groups_too=True)
-        memory, snapshot = self._memory(key, resource), found.of(resource)
+        memory, snapshot = self._memory(key, resource), await self._with_scaler(resource, found.of(resource))
         _note_groups(resource, snapshot, memory)
         self.metrics.engine_restarts(*key, new_restarts(snapshot.observed.pods, memory))
         work = await self._work(key, resource, snapshot, memory)
@@ -125,7 +126,13 @@ class Reconciler:
         observed = replace(work.snapshot.observed, claim=await existing_claim(self.client, resource))
         await self._publish(body, summarize(resource, observed, outcome, self._timestamp()))
         retry = work.children.retry or work.pods.retry
-        return Done(retry=retry, delay=work.children.delay, again=work.children.again)
+        again = work.children.again or (scaling.LOOK_AGAIN_SECONDS if snapshot.scaled_by else 0.0)
+        return Done(retry=retry, delay=work.children.delay, again=again)
+
+    async def _with_scaler(self, resource: DSDDeployment, snapshot: Snapshot) -> Snapshot:
+        workload = snapshot.observed.workload(kind_of(resource))
+        name = await scaling.scaler_of(self.client, workload.live if workload else None)
+        return replace(snapshot, scaled_by=name)
 
     async def _work(self, key: Key, resource: DSDDeployment, snapshot: Snapshot, memory: Memory) -> _Work:
         if schedule_problems(resource):
@@ -174,9 +181,14 @@ class Reconciler:
         config_map = snapshot.observed.config_map
         stored = read(config_map) if config_map is not None else None
         auth = await auth_for(key, self.keys, self.tokens.subject, stored)
-        held = handover.held(resource, snapshot.observed)
         return RenderContext(
-            self.runtime_image, revision, auth, neighbours=self.neighbours, held=held, fs_group=self.fs_group
+            self.runtime_image,
+            revision,
+            auth,
+            held=handover.held(resource, snapshot.observed),
+            scaled_by=snapshot.scaled_by,
+            neighbours=self.neighbours,
+            fs_group=self.fs_group,
         )
 
     async def _publish(self, body: Mapping[str, Any], status: dict[str, Any]) -> None:

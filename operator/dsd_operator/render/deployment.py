@@ -23,7 +23,7 @@ def deployment(resource: DSDDeployment, context: RenderContext, pods: Mapping[st
         "kind": "Deployment",
         "metadata": with_envelope(child_metadata(resource), resource),
         "spec": {
-            "replicas": context.replicas(resource),
+            **context.scale(resource),
             "selector": {"matchLabels": selector(names_for(resource.metadata.name))},
             "strategy": {
                 "type": "RollingUpdate",

@@ -55,7 +55,7 @@ def leader_worker_set(resource: DSDDeployment, context: RenderContext, pods: Map
         "kind": KIND,
         "metadata": with_envelope({**child_metadata(resource), "name": _name(resource)}, resource),
         "spec": {
-            "replicas": context.replicas(resource),
+            **context.scale(resource),
             # Workers wait for the leader's address, and the leader is ready only with all of them: both start at once.
             "startupPolicy": "LeaderCreated",
             "rolloutStrategy": {

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 from dsd_operator.api import DSDDeployment
 from dsd_operator.render.budget import shortage
 from dsd_operator.render.verdict import prepared_tokens
-from dsd_operator.status.observed import PushResult, PushState
+from dsd_operator.render.workload import kind_of
+from dsd_operator.status.observed import Observed, PushResult, PushState
 from dsd_runtime.protocol import Envelope
 
 
@@ -28,6 +29,15 @@ def smoothing_notes(resource: DSDDeployment, answers: Iterable[PushResult]) -> l
 def envelope_notes(resource: DSDDeployment) -> list[str]:
     """Remarks on what the pods are started with."""
     return [*_small_steps(resource), *_head_not_split(resource)]
+
+
+def scaling_notes(resource: DSDDeployment, observed: Observed) -> list[str]:
+    """Where an autoscaler scales the workload itself: the resource's own number is not in force."""
+    if not observed.scaled_by:
+        return []
+    way_out = f"let it scale the DSDDeployment {resource.metadata.name} instead"
+    why = f"scales the {kind_of(resource)} itself, so spec.replicas ({resource.spec.replicas}) is not used"
+    return [f"HorizontalPodAutoscaler {observed.scaled_by} {why}: {way_out}"]
 
 
 def resolved_notes(resource: DSDDeployment, answers: Iterable[PushResult]) -> list[str]:

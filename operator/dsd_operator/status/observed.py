@@ -30,6 +30,9 @@ class Observed:
     claim: ExistingClaim | None = None
     """The claim that `spec.cache` names; None where it names none, or where the claim cannot be read."""
 
+    scaled_by: str = ""
+    """The autoscaler that scales the workload itself, in place of the resource; empty if none does."""
+
     def workload(self, kind: str) -> Workload | None:
         """The workload of this kind."""
         return next((workload for workload in self.workloads if workload.kind == kind), None)

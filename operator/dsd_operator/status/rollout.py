@@ -60,7 +60,7 @@ def rollout_of(resource: DSDDeployment, observed: Observed, outcome: Outcome) ->
         kind=kind,
         exists=chosen is not None,
         current=chosen is not None and chosen.current,
-        wanted=resource.spec.replicas,
+        wanted=chosen.asked if chosen and observed.scaled_by else resource.spec.replicas,
         replicas=sum(workload.replicas for workload in counted),
         updated=chosen.updated if chosen else 0,
         ready=sum(workload.ready for workload in counted),

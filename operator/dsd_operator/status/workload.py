@@ -34,6 +34,11 @@ class Workload:
     """Why pods cannot be made: a quota, a limit range, Pod Security or an admission webhook."""
 
     @property
+    def asked(self) -> int:
+        """Replicas that it is to have."""
+        return int(self.live["spec"].get("replicas", 1))
+
+    @property
     def kind(self) -> str:
         """Deployment or LeaderWorkerSet."""
         return str(self.live["kind"])

@@ -42,7 +42,7 @@ def test_a_schedule_that_cannot_be_used_reaches_neither_file_nor_pod(
     (problem,) = schedule_problems(resource(changes))
     assert problem.field == path
     assert words in problem.message
-    assert list(manifests(resource(changes))) == ["ServiceAccount", "Service"]
+    assert list(manifests(resource(changes))) == ["ServiceAccount", "Service", "PodDisruptionBudget"]
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,7 @@ PROMETHEUS_ADAPTER = Tool(
 NETWORK_POLICIES = Tool(
     "kube-network-policies", "kube-network-policies", "sigs.k8s.io/kube-network-policies/cmd", "0.8.0"
 )
+HEALTH = Tool("health", "health", "dsd-operator.io/tools/cluster/health", "1")
 PAUSE = Tool("pause", "pause", "dsd-operator.io/tools/cluster/pause", "1")
 
 # The order is the order of building: what the API-only mode needs comes first.
@@ -70,4 +71,5 @@ ALL_TOOLS = (
     KWOK,
     LEADER_WORKER_SET,
     KUBECONFORM,
+    HEALTH,
 )

@@ -17,6 +17,7 @@ from prometheus_client.metrics import MetricWrapperBase
 from dsd_operator.metrics import Metrics
 from dsd_operator.settings import Settings, default_text, variable
 from dsd_operator.status.meanings import MEANINGS
+from dsd_operator.status.states import STATES
 
 _ROOT: Final = Path(__file__).resolve().parents[1]
 _RULES: Final = _ROOT / "charts" / "dsd-operator" / "templates" / "_rules.tpl"
@@ -50,6 +51,15 @@ def reasons() -> Iterator[str]:
     yield from (f"| `{reason}` | {text.means} | {text.remedy} |\n" for reason, text in MEANINGS.items())
 
 
+def states() -> Iterator[str]:
+    """Every state with its conditions."""
+    yield "| State | Available | Progressing | ScheduleApplied | Ready | Warning Events |\n|---|---|---|---|---|---|\n"
+    for state in STATES:
+        cells = (f"{standing.status} `{standing.reason}`" for standing in state.standings.values())
+        warnings = ", ".join(f"`{reason}`" for reason in state.warns)
+        yield f"| **{state.name}**: {state.means} | {' | '.join(cells)} | {warnings or '-'} |\n"
+
+
 def rights() -> Iterator[str]:
     """What the operator may do in the namespaces that it serves: the rules of the chart, which are plain YAML."""
     yield "| API group | Resources | Verbs |\n|---|---|---|\n"
@@ -63,6 +73,7 @@ TABLES: Final[Mapping[str, Callable[[], Iterable[str]]]] = {
     "settings": settings,
     "operator-metrics": operator_metrics,
     "reasons": reasons,
+    "states": states,
     "rights": rights,
 }
 

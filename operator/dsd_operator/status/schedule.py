@@ -15,7 +15,7 @@ from dsd_operator.status.blockers import listed, spec_blocker
 from dsd_operator.status.conditions import Condition, Status
 from dsd_operator.status.notes import schedule_notes, smoothing_notes
 from dsd_operator.status.observed import Observed, Outcome, PushResult, PushState
-from dsd_operator.status.pods import can_serve, name_of
+from dsd_operator.status.pods import Pod, can_serve, is_ready, name_of
 from dsd_operator.status.reasons import ConditionType, Reason
 
 _WORST_FIRST: Final = (
@@ -48,15 +48,16 @@ class PodSchedule:
 def pod_schedules(observed: Observed, outcome: Outcome) -> tuple[PodSchedule, ...]:
     """Every pod that can serve, worst first; a pod nobody talked to is not ready."""
     pushes = {push.pod: push for push in outcome.pushes}
-    names = sorted(name_of(pod) for pod in observed.pods if can_serve(pod))
-    found = [_standing(name, pushes.get(name), outcome.wanted_hash) for name in names]
+    counted = sorted((pod for pod in observed.pods if can_serve(pod)), key=name_of)
+    found = [_standing(pod, pushes.get(name_of(pod)), outcome.wanted_hash) for pod in counted]
     order = {state: place for place, state in enumerate((*_WORST_FIRST, PushState.APPLIED))}
     return tuple(sorted(found, key=lambda pod: order[pod.state]))
 
 
-def _standing(name: str, push: PushResult | None, wanted_hash: str | None) -> PodSchedule:
-    if push is None:
-        return PodSchedule(name, PushState.NOT_READY, "")
+def _standing(pod: Pod, push: PushResult | None, wanted_hash: str | None) -> PodSchedule:
+    name = name_of(pod)
+    if push is None or (push.state is PushState.UNREACHABLE and not is_ready(pod)):
+        return PodSchedule(name, PushState.NOT_READY, "")  # the network is not to blame for an engine that hangs
     in_use = push.status.schedule.hash if push.status and push.status.schedule else None
     if push.state is PushState.PLUGIN_OFF and wanted_hash is not None and in_use == wanted_hash:
         # It started with the schedule as vLLM's own table and nothing has changed since.

@@ -1,0 +1,266 @@
+"""Every state of `dsd_operator.status.states`, brought about on the API server: conditions, messages, Events, health.
+
+The controllers, quotas, gates and Pod Security are real here. What a kubelet or a scheduler would write is written by
+the tests, in words that were recorded; tests/e2e/test_states.py has the states that a node makes by itself.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from dsd_runtime.protocol import EngineStatus, Versions
+from tests.integration.engine_stand_in import StandIn
+from tests.integration.operator_process import OperatorProcess
+from tests.integration.world import NAME, SECOND, World
+from tests.states import check_events, expected_health, health, named, shows, untold, wrong
+from tools.testbed.fake_engine import ENVELOPE
+from tools.testbed.kube import Json
+from tools.testbed.waiting import wait_for
+
+pytestmark = pytest.mark.integration
+
+LONG_AGO: Final = "2020-01-01T00:00:00Z"
+ADDRESS: Final = "127.0.76.1"
+"""Of pods that nobody answers for."""
+
+
+@pytest.fixture(scope="module")
+def operator(operator_kubeconfig: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
+    """One for all namespaces, shared by all states."""
+    made = OperatorProcess(operator_kubeconfig, tmp_path_factory.mktemp("states") / "operator.log")
+    yield made.start()
+    made.close()
+
+
+@pytest.fixture
+def place(world: World, operator: OperatorProcess) -> World:
+    """A namespace in which that operator works."""
+    world.operators.append(operator)
+    return world
+
+
+def engine(**state: Any) -> Json:
+    """The engine's container in a pod's status."""
+    return {
+        "name": "engine", "image": "x", "imageID": "", "ready": False, "restartCount": 0, "started": False, **state
+    }  # fmt: skip
+
+
+def waiting(reason: str, message: str = "") -> Json:
+    """A container that waits."""
+    return {"state": {"waiting": {"reason": reason, "message": message}}}
+
+
+def ended(code: int, message: str = "", reason: str = "Error", seconds: int = 5) -> Json:
+    """A container that ended, and that the kubelet has yet to start again."""
+    last = {"exitCode": code, "reason": reason, "message": message, "startedAt": LONG_AGO}
+    last["finishedAt"] = f"2020-01-01T00:00:{seconds:02}Z"
+    return {**waiting("CrashLoopBackOff", "back-off 10s"), "lastState": {"terminated": last}, "restartCount": 1}
+
+
+RUNNING: Final[Json] = {"state": {"running": {"startedAt": LONG_AGO}}}
+
+
+def bind(world: World, pod: Json) -> None:
+    """Put a pod on a node that is not there; the garbage collector leaves it alone for a while."""
+    name = pod["metadata"]["name"]
+    target = {"apiVersion": "v1", "kind": "Node", "name": "nowhere"}
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
+    path = f"/api/v1/namespaces/{world.namespace}/pods/{name}/binding"
+    world.kubectl("create", "--raw", path, "-f", "-", given=json.dumps(binding))
+
+
+def one_pod(**container: Any) -> Callable[[World], None]:
+    """A deployment whose only pod is on a node, with its engine in this state."""
+
+    def bring(world: World) -> None:
+        world.create(startup={"timeoutSeconds": 30})
+        (pod,) = world.wait_pods(1)
+        bind(world, pod)
+        world.set_pod(pod, ADDRESS, ready=False, containerStatuses=[engine(**container)])
+
+    return bring
+
+
+def serving(world: World, replicas: int = 2, **spec: Any) -> list[StandIn]:
+    """A deployment that has been Ready; its pods count as available at once."""
+    world.create(replicas=replicas, **spec)
+    made = world.engines(replicas)
+    for pod, stand_in in zip(world.wait_pods(replicas), made, strict=True):
+        set_ready(world, pod, stand_in.address)
+    world.wait_schedule(replicas)
+    return made
+
+
+def set_ready(world: World, pod: Json, address: str) -> None:
+    """Since long ago, so that minReadySeconds are over."""
+    condition = {"type": "Ready", "status": "True", "lastTransitionTime": LONG_AGO}
+    world.set_pod(pod, address, conditions=[condition])
+
+
+def settled(world: World) -> None:
+    """Wait until the Deployment's own controller calls its roll-out done."""
+
+    def reasons() -> set[str]:
+        return {c["reason"] for c in (world.wait_child("Deployment").get("status") or {}).get("conditions") or ()}
+
+    wait_for("the roll-out to be done", reasons, lambda found: "NewReplicaSetAvailable" in found, 20, 0.05)
+
+
+def fell_back(**container: Any) -> Callable[[World], None]:
+    """One of two pods that served does not any more."""
+
+    def bring(world: World) -> None:
+        serving(world)
+        settled(world)
+        pod = world.wait_pods(2)[0]
+        bind(world, pod)
+        world.set_pod(pod, ADDRESS, ready=False, containerStatuses=[engine(**container)])
+
+    return bring
+
+
+def updating(world: World) -> None:
+    serving(world)
+    settled(world)
+    world.patch(engine={"maxNumSeqs": 64})
+
+
+def unschedulable(world: World) -> None:
+    world.create()
+    (pod,) = world.wait_pods(1)
+    message = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+    world.set_pod(pod, "", phase="Pending", podIP=None, podIPs=None, conditions=[condition])
+
+
+def overdue(world: World) -> None:
+    one_pod(**RUNNING)(world)
+    condition = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "timed out"}
+    times = {"lastUpdateTime": LONG_AGO, "lastTransitionTime": LONG_AGO}
+    body = json.dumps({"status": {"conditions": [condition | times]}})
+    world.kubectl("patch", "deployment", NAME, "--subresource=status", "--type=merge", "-p", body)
+
+
+def refused(first: int) -> Callable[[World], None]:
+    """The engines from `first` on cannot use the second schedule."""
+
+    def bring(world: World) -> None:
+        for stand_in in serving(world)[first:]:
+            stand_in.state.envelope = ENVELOPE.model_copy(update={"allowed_tokens": (1, 3)})
+        world.schedule(SECOND)
+
+    return bring
+
+
+def plugin_off(world: World) -> None:
+    for stand_in in serving(world):
+        off = {"source": "start", "message": "vLLM 0.99.0 is not known to this plugin", "time": LONG_AGO}
+        status = EngineStatus.model_validate(
+            {"mode": "off", "versions": Versions(runtime="0.1.0", vllm="0.99.0"), "lastError": off}
+        )
+        stand_in.status = lambda status=status: status  # type: ignore[method-assign,misc]
+    world.schedule(SECOND)
+
+
+def token_refused(world: World) -> None:
+    for stand_in in serving(world):
+        stand_in.config_file = lambda: None
+    world.schedule(SECOND)
+
+
+def unreachable(world: World) -> None:
+    serving(world)[0].silent.set()
+    world.schedule(SECOND)
+
+
+def quota(world: World, **hard: str) -> None:
+    """A quota of the namespace."""
+    kind = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"}}
+    world.apply({**kind, "spec": {"hard": hard}})
+
+
+def no_pods_left(world: World) -> None:
+    quota(world, pods="0")
+    world.create()
+
+
+def no_services_left(world: World) -> None:
+    quota(world, services="0")
+    world.create()
+
+
+def foreign(world: World) -> None:
+    labels = {"app": "theirs"}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "a", "image": "registry.example/a:1"}]},
+    }
+    spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
+    world.apply({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": NAME}, "spec": spec})
+    world.create()
+
+
+def gated(world: World) -> None:
+    world.create(podTemplate={"spec": {"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}})
+
+
+def invalid(world: World) -> None:
+    world.create(podTemplate={"spec": {"nodeSelector": {"gpu": True}}})
+
+
+def synthetic(world: World) -> None:
+    drafter = {"method": "ngram", "numSpeculativeTokens": 3, "promptLookup": {"min": 2, "max": 4}}
+    made_up = {"rejection_sample_method": "synthetic", "synthetic_acceptance_length": 2.27}
+    serving(world, drafter={**drafter, "parameters": made_up})
+
+
+NOT_FOUND: Final = "dsd-cause: ModelNotFound\nHFValidationError: Repo id must be in the form 'namespace/repo_name'\n"
+BAD_ARGUMENT: Final = "usage: main.py [-h]\nmain.py: error: unrecognized arguments: --no-such-option\n"
+NO_SUCH_IMAGE: Final = 'failed to resolve reference "registry.example/x:1": registry.example/x:1: not found'
+
+BRING: Final[Mapping[str, Callable[[World], Any]]] = {
+    "pending": lambda world: world.create(),
+    "pulling": one_pod(**waiting("ContainerCreating")),
+    "loading": one_pod(**RUNNING),
+    "ready": serving,
+    "updating while serving": updating,
+    "degraded": fell_back(**{**RUNNING, "started": True}),
+    "degraded by a crash": fell_back(**ended(1, "ValueError: nobody has seen this")),
+    "scaled to zero": lambda world: world.create(replicas=0),
+    "unschedulable": unschedulable,
+    "held by a scheduling gate": gated,
+    "image cannot be pulled": one_pod(**waiting("ErrImagePull", NO_SUCH_IMAGE)),
+    "Secret missing": one_pod(**waiting("CreateContainerConfigError", 'secret "hub" not found')),
+    "crash-looping": one_pod(**ended(1, "ValueError: nobody has seen this")),
+    "out of memory": one_pod(**ended(137, reason="OOMKilled")),
+    "model not found": one_pod(**ended(1, NOT_FOUND)),
+    "argument invalid": one_pod(**ended(2, BAD_ARGUMENT)),
+    "start-up too slow": one_pod(**ended(137, "INFO loading weights", seconds=32)),
+    "deadline passed": overdue,
+    "schedule partly applied": refused(1),
+    "schedule refused by the engine": refused(0),
+    "runtime plugin off": plugin_off,
+    "token refused": token_refused,
+    "operator cannot reach the pod": unreachable,
+    "quota exceeded": no_pods_left,
+    "foreign object in the way": foreign,
+    "spec invalid": invalid,
+    "child refused": no_services_left,
+    "API missing": lambda world: serving(world, monitoring={"podMonitor": {"enabled": True}}),
+    "synthetic acceptance": synthetic,
+}
+
+
+@pytest.mark.parametrize("name", BRING)
+def test_state(place: World, name: str) -> None:
+    state = named(name)
+    BRING[name](place)
+    found = wait_for(f"the state {name}", place.resource, lambda r: shows(r, state), 20, 0.05)
+    assert wrong(found["status"], state) == []
+    events = wait_for("its Events", place.events, lambda told: not untold(told, found["status"]), 20, 0.05)
+    check_events(events, found["status"], state)
+    assert health(found) == expected_health(state)

@@ -1,0 +1,58 @@
+"""The table of states: each can be told from the others, and each has a test on a real API server."""
+
+from itertools import combinations
+
+from dsd_operator.status.events import transitions
+from dsd_operator.status.reasons import CANNOT_START, ConditionType, Reason
+from dsd_operator.status.states import STATES, State, state_of
+from tests.integration.test_states import BRING
+from tests.states import named
+
+
+def status_of(state: State, applied: str) -> dict[str, object]:
+    """A status in this state."""
+    conditions = [
+        {"type": kind.value, "status": standing.status, "reason": standing.reason.value, "message": ""}
+        for kind, standing in state.standings.items()
+    ]
+    return {"conditions": conditions, "schedule": {"applied": applied}}
+
+
+def test_every_state_is_brought_about_on_an_api_server() -> None:
+    assert set(BRING) == {state.name for state in STATES}
+
+
+def test_states_can_be_told_apart() -> None:
+    for one, other in combinations(STATES, 2):
+        assert (one.standings.items(), one.applied) != (other.standings.items(), other.applied)
+        assert one.name != other.name
+    for state in STATES:
+        found = {state_of(status_of(state, applied)) for applied in ("0/0", "0/2", "1/2", "2/2")} - {None}
+        assert state in found, state.name
+
+
+def test_serving_updating_and_degraded_differ_in_what_waits_read() -> None:
+    def triple(name: str) -> tuple[str, str, str]:
+        state = named(name)
+        return state.available.status, state.progressing.status, state.ready.status
+
+    assert triple("ready") == ("True", "False", "True")
+    assert triple("updating while serving") == ("True", "True", "False")
+    assert triple("degraded") == triple("degraded by a crash") == ("True", "False", "False")
+
+
+def test_warnings_are_those_of_the_events() -> None:
+    for state in STATES:
+        events = transitions({}, status_of(state, "1/2"))
+        assert {event.reason for event in events if event.type == "Warning"} == set(state.warns), state.name
+
+
+def test_a_status_that_no_state_knows_has_no_name() -> None:
+    assert state_of({}) is None
+    odd = {"type": ConditionType.READY.value, "status": "Unknown", "reason": Reason.READY.value}
+    assert state_of({"conditions": [odd]}) is None
+
+
+def test_what_cannot_start_looks_like_a_model_that_is_not_there() -> None:
+    assert named("model not found").progressing.status == "False"
+    assert named("model not found").progressing.reason in CANNOT_START

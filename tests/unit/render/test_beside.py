@@ -43,7 +43,7 @@ def pod_labels() -> dict[str, str]:
 
 def test_a_service_leaves_to_kubernetes_what_the_user_does_not_set() -> None:
     spec = service()["spec"]
-    assert spec.keys() == {"type", "selector", "ports"}
+    assert spec.keys() == {"type", "selector", "ports", "ipFamilyPolicy"}
     assert spec["ports"] == [{"name": "http", "port": 8000, "targetPort": "http", "protocol": "TCP"}]
 
 

@@ -136,7 +136,7 @@ def test_it_grows_and_one_grown_by_hand_is_left_alone(world: World, classes: dic
 
     world.kube.patch(CLAIM, world.namespace, NAME, {"spec": {"resources": {"requests": {"storage": "200Gi"}}}})
     world.patch(cache={"size": "150Gi"})
-    ready(world, status="True", observedGeneration=world.resource()["metadata"]["generation"])  # type: ignore[arg-type]
+    ready(world, status="True", observedGeneration=world.resource()["metadata"]["generation"])
     passes, writes = operator.metric("dsd_operator_reconcile_total", result="success"), operator.writes()
     wait_for(
         "five more passes",

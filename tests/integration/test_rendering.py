@@ -17,6 +17,7 @@ from dsd_operator.render.restricted import restricted_violations
 from dsd_runtime.protocol import Revision
 from tests.unit.resources import body
 from tools.testbed.kube import Json, Kube
+from tools.testbed.waiting import wait_for
 
 pytestmark = pytest.mark.integration
 
@@ -24,6 +25,15 @@ NAMESPACE: Final = "t-rendering"
 SAMPLES: Final = sorted((Path(__file__).parents[2] / "samples").glob("*.yaml"))
 CONTEXT: Final = RenderContext("registry.local/dsd-runtime:1", Revision(owner="o", number=1))
 NAMES: Final = ["tiny-llama-v0.1", "70b-chat", "123", "vllm", "default", "kubernetes", "a" * 63, "a" * 64, "a.b" * 66]
+
+SHAPE: Final[dict[str, Any]] = {
+    "nodeSelector": {"accelerator": "h100", "size": "8"},
+    "priorityClassName": "serving",
+    "runtimeClassName": "nvidia",
+    "schedulerName": "volcano",
+    "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+        {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]}]}]}}},
+}  # fmt: skip
 
 RICH_TEMPLATE: Final[dict[str, Any]] = {
     "metadata": {
@@ -39,6 +49,14 @@ RICH_TEMPLATE: Final[dict[str, Any]] = {
             {"key": "pool", "value": "b"},
         ],
         "imagePullSecrets": [{"name": "regcred"}],
+        **SHAPE,
+        "topologySpreadConstraints": [
+            {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"},
+        ],
+        "initContainers": [
+            {"name": "mesh", "image": "mesh", "restartPolicy": "Always"},
+            {"name": "warm", "image": "warm", "command": ["true"]},
+        ],
         "volumes": [
             {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}},
             {"name": "dsd-home", "persistentVolumeClaim": {"claimName": "cache"}},
@@ -82,7 +100,7 @@ def apply_children(kube: Kube, resource: DSDDeployment) -> dict[str, Json]:
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_samples_and_their_children_are_accepted(kube: Kube, namespace: str, sample: Path) -> None:
     resource = stored(kube, namespace, yaml.safe_load(sample.read_text()))
-    assert apply_children(kube, resource).keys() == {"ServiceAccount", "ConfigMap", "Service", "Deployment"}
+    assert apply_children(kube, resource).keys() >= {"ServiceAccount", "ConfigMap", "Service", "Deployment"}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -99,6 +117,13 @@ def test_a_rich_template_survives_the_round_trip(kube: Kube, namespace: str) -> 
     assert template["spec"]["tolerations"] == RICH_TEMPLATE["spec"]["tolerations"]
     assert [port["containerPort"] for port in engine["ports"]] == [8000, 5678]
     assert [variable["name"] for variable in engine["env"]][-2:] == ["HF_HOME", "MY_IP"]
+    for name, value in SHAPE.items():
+        assert template["spec"][name] == value, name
+    (spread,) = template["spec"]["topologySpreadConstraints"]
+    assert spread["labelSelector"]["matchLabels"]["dsd-operator.io/deployment"] == "rich"
+    (sidecar,) = [c for c in template["spec"]["initContainers"] if c["name"] == "mesh"]
+    assert sidecar["restartPolicy"] == "Always"
+    assert restricted_violations(template["spec"]) == []
     assert {volume["name"] for volume in template["spec"]["volumes"]} == {
         "shm", "dsd-home", "dsd-config", "dsd-run", "dsd-tmp",
     }  # fmt: skip
@@ -115,7 +140,7 @@ def test_applying_again_changes_nothing(kube: Kube, namespace: str) -> None:
     resource = stored(kube, namespace, body({"resources": {"limits": {"cpu": "1.5m", "memory": "1024Mi"}}}, "again"))
     first, second = apply_children(kube, resource), apply_children(kube, resource)
     for kind, child in first.items():
-        if kind != "Deployment":  # its controller writes status meanwhile
+        if kind not in ("Deployment", "PodDisruptionBudget"):  # their controllers write status meanwhile
             assert child["metadata"]["resourceVersion"] == second[kind]["metadata"]["resourceVersion"]
     assert first["Deployment"]["metadata"]["generation"] == second["Deployment"]["metadata"]["generation"]
 
@@ -132,6 +157,8 @@ def test_our_pod_is_admitted_at_the_restricted_level(kube: Kube, namespace: str)
     kube.apply(pod_from(resource, "restricted-pod"))
 
 
+RESTRICTED: Final = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+
 BROKEN: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "host-network": ("pod", {"hostNetwork": True}),
     "host-path": ("pod", {"volumes": [{"name": "dsd-home", "hostPath": {"path": "/"}}]}),
@@ -142,6 +169,17 @@ BROKEN: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "capabilities": ("container", {"securityContext": {"allowPrivilegeEscalation": False}}),
     "user-0": ("container", {"securityContext": {"runAsUser": 0, "allowPrivilegeEscalation": False,
                "capabilities": {"drop": ["ALL"]}}}),
+    "sysctl": ("pod", {"securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"},
+               "sysctls": [{"name": "kernel.msgmax", "value": "1"}]}}),
+    "apparmor": ("container", {"securityContext": {**RESTRICTED, "appArmorProfile": {"type": "Unconfined"}}}),
+    "selinux-type": ("container", {"securityContext": {**RESTRICTED, "seLinuxOptions": {"type": "spc_t"}}}),
+    "selinux-user": ("container", {"securityContext": {**RESTRICTED, "seLinuxOptions": {"user": "root"}}}),
+    "probe-host": ("container", {"livenessProbe": {"httpGet": {"port": 8000, "host": "10.0.0.1"}}}),
+    "hook-host": ("container", {"lifecycle": {"postStart": {"httpGet": {"port": 8000, "host": "10.0.0.1"}}}}),
+    "net-bind-service": ("allowed", {"securityContext": {**RESTRICTED, "capabilities": {
+               "drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}}}),
+    "selinux-container": ("allowed", {"securityContext": {**RESTRICTED, "seLinuxOptions": {"type": "container_t"}}}),
+    "loopback-probe": ("container", {"livenessProbe": {"httpGet": {"port": 8000, "host": "127.0.0.1"}}}),
     "host-port": ("container", {"ports": [{"containerPort": 8000, "hostPort": 8000}]}),
 }  # fmt: skip
 
@@ -156,8 +194,49 @@ def test_our_checker_and_pod_security_agree(kube: Kube, namespace: str, name: st
     (pod["spec"] if where == "pod" else pod["spec"]["containers"][0]).update(change)
     if "volumes" in change:
         pod["spec"]["volumes"] = [*volumes, *change["volumes"]]
+    if where == "allowed":
+        assert restricted_violations(pod["spec"]) == []
+        kube.apply(pod)
+        return
     assert restricted_violations(pod["spec"]) != []
     with pytest.raises(ApiException) as refused:
         kube.apply(pod)
     assert refused.value.status == 403
     assert "violates PodSecurity" in refused.value.body
+
+
+GPUS: Final = (
+    "nvidia.com/gpu", "nvidia.com/mig-1g.10gb", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe",
+    "habana.ai/gaudi", "google.com/tpu",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GPUS)
+def test_gpus_of_every_vendor_reach_the_engine(kube: Kube, namespace: str, name: str) -> None:
+    changes = {"resources": {"limits": {name: 2, "memory": "64Gi"}}, "engine.tensorParallelSize": 2}
+    made = apply_children(kube, stored(kube, namespace, body(changes, "gpus")))["Deployment"]
+    engine = made["spec"]["template"]["spec"]["containers"][0]
+    assert engine["resources"]["limits"][name] == "2"
+
+
+def test_devices_by_resource_claims_reach_the_engine(kube: Kube, namespace: str) -> None:
+    """resource.k8s.io/v1 is on by default in Kubernetes 1.34: each pod of the Deployment gets a claim of its own."""
+    devices = [{"name": "gpus", "exactly": {"deviceClassName": "gpu.example.com", "count": 2}}]
+    meta = {"name": "two-gpus", "namespace": namespace}
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": meta}
+    kube.apply({**claim, "spec": {"spec": {"devices": {"requests": devices}}}})
+    template = {"resourceClaims": [{"name": "gpus", "resourceClaimTemplateName": "two-gpus"}]}
+    changes = {
+        "podTemplate.spec": template,
+        "resources": {"claims": [{"name": "gpus", "request": "gpus"}]},
+        "engine.tensorParallelSize": 2,
+    }
+    made = apply_children(kube, stored(kube, namespace, body(changes, "claims")))["Deployment"]
+    pod = made["spec"]["template"]["spec"]
+    assert pod["resourceClaims"] == template["resourceClaims"]
+    assert pod["containers"][0]["resources"]["claims"] == [{"name": "gpus", "request": "gpus"}]
+
+    claims = wait_for(
+        "the pod's claim", lambda: kube.list("ResourceClaim", namespace), lambda found: len(found) == 1, 60
+    )
+    assert claims[0]["spec"]["devices"]["requests"][0]["exactly"]["count"] == 2

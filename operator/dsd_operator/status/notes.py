@@ -7,6 +7,7 @@ from dsd_operator.render.budget import shortage
 from dsd_operator.render.verdict import prepared_tokens
 from dsd_operator.render.workload import kind_of
 from dsd_operator.status.observed import Observed, PushResult, PushState
+from dsd_operator.status.pod_notes import pod_notes
 from dsd_runtime.protocol import Envelope
 
 
@@ -28,7 +29,7 @@ def smoothing_notes(resource: DSDDeployment, answers: Iterable[PushResult]) -> l
 
 def envelope_notes(resource: DSDDeployment) -> list[str]:
     """Remarks on what the pods are started with."""
-    return [*_small_steps(resource), *_head_not_split(resource)]
+    return [*_small_steps(resource), *_head_not_split(resource), *pod_notes(resource)]
 
 
 def scaling_notes(resource: DSDDeployment, observed: Observed) -> list[str]:

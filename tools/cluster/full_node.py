@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from tools.cluster import (
     cgroups,
@@ -74,20 +75,23 @@ def restart(name: str) -> None:
 def stopped(name: str) -> Iterator[None]:
     """One component of the running node is away inside the block, and works again after it.
 
-    Pods are not touched: what they do meanwhile is theirs. Raises ClusterError for a node that does not run, a
+    Pods are not touched: what they do meanwhile is theirs. It starts with the arguments that it ran with: those of this
+    checkout may name files that a node of an older one has not. Raises ClusterError for a node that does not run, a
     component that it has not, and one that does not become ready again.
     """
     plane = recorded_plane()
-    if plane is None or not components.daemon(plane.layout, name).running():
+    identity = components.daemon(plane.layout, name).identity() if plane is not None else None
+    if plane is None or identity is None or not processes.is_alive(identity):
         raise ClusterError(f"{name} does not run on this machine")
     found = next((one for one in (*_foundation(plane), *_rest(plane)) if one.name == name), None)
     if found is None:
         raise ClusterError(f"the node has no component {name}")
+    same = replace(found, command=processes.command_of(identity))
     components.daemon(plane.layout, name).stop()
     try:
         yield
     finally:
-        components.start(plane.layout, found)
+        components.start(plane.layout, same)
 
 
 def recorded_plane() -> ControlPlane | None:

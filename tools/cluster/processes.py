@@ -52,6 +52,11 @@ def is_alive(identity: Identity) -> bool:
     return identify(identity.pid) == identity
 
 
+def command_of(identity: Identity) -> list[str]:
+    """The words that a running process was started with."""
+    return Path(f"/proc/{identity.pid}/cmdline").read_text().removesuffix("\0").split("\0")
+
+
 def send(identity: Identity, number: signal.Signals) -> None:
     """Send a signal, unless the process is gone."""
     if is_alive(identity):

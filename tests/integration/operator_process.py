@@ -42,6 +42,10 @@ class OperatorProcess:
         path = os.pathsep.join(entry for entry in sys.path if entry)
         self._environment = inherited | variables | {"KUBECONFIG": str(kubeconfig), "PYTHONPATH": path}
 
+    def run_from(self, checkout: Path) -> None:
+        """Run the operator of another checkout, in this one's virtualenv."""
+        self._environment["PYTHONPATH"] = os.pathsep.join(str(checkout / part) for part in ("operator", "runtime"))
+
     def start(self, wait: bool = True) -> "OperatorProcess":
         """Start it, and wait until it is ready."""
         with self._log.open("ab") as log:
@@ -74,13 +78,30 @@ class OperatorProcess:
         """Whether the process is there."""
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def pid(self) -> int:
+        """Of the process that was started last."""
+        assert self._process is not None, "the operator was never started"
+        return self._process.pid
+
+    def ready(self) -> bool:
+        """Whether /readyz says so now."""
+        try:
+            return bool(self.get(self._health_port, "/readyz"))
+        except OSError:
+            return False
+
+    def metrics(self) -> str:
+        """The page of /metrics."""
+        return self.get(self._metrics_port, "/metrics")
+
     def health(self) -> str:
         """The answer of /healthz."""
         return self.get(self._health_port, "/healthz")
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum of all samples of this name that carry these labels."""
-        families = text_string_to_metric_families(self.get(self._metrics_port, "/metrics"))
+        families = text_string_to_metric_families(self.metrics())
         samples = (sample for family in families for sample in family.samples)
         return sum(s.value for s in samples if s.name == name and labels.items() <= s.labels.items())
 

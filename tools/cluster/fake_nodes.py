@@ -32,6 +32,7 @@ def _kwok(plane: ControlPlane) -> Component:
         f"--kubeconfig={plane.layout.kubeconfig}",
         "--manage-all-nodes=false",
         f"--manage-nodes-with-annotation-selector={ANNOTATION}=fake",
+        "--node-lease-duration-seconds=40",  # as kubelets have it; without a heartbeat nodes are NotReady after 50 s
     ]
     # Its own settings live in a home directory otherwise, where somebody may have others.
     return Component("kwok", command, lambda: True, {"KWOK_WORKDIR": str(plane.layout.data / "kwok")})

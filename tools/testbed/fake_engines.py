@@ -32,6 +32,8 @@ class Pod:
     dead: bool = False
     """Takes connections and never answers."""
     requests: int = 0
+    asked: float = 0.0
+    """When the last request came (`time.monotonic`)."""
     puts: list[float] = field(default_factory=list)
     """When each schedule came into use (`time.monotonic`)."""
 
@@ -97,7 +99,7 @@ class FakeEngines:
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         assert request.transport is not None, "a request comes by a connection"
         pod = self.pods[request.transport.get_extra_info("sockname")[0]]
-        pod.requests += 1
+        pod.requests, pod.asked = pod.requests + 1, time.monotonic()
         body = await request.read()
         if pod.dead:
             await self._stop.wait()

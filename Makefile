@@ -122,6 +122,7 @@ docs: venv ## Write the tables of the documentation, and that of vLLM's options
 	@$(RUN) $(PY) -m tools.generate_metrics
 	@$(RUN) $(PY) -m tools.generate_kubectl
 	@$(RUN) $(PY) -m tools.generate_tables
+	@$(RUN) $(PY) -m tools.generate_rbac
 	@$(RUN) $(PY) -m tools.generate_commands
 	@$(RUN) $(PY) -m tools.generate_benefit
 	@$(RUN) $(PY) -m tools.generate_option_table
@@ -150,6 +151,7 @@ check-generated: venv ## Fail where a generated file is out of date
 	@$(RUN) $(PY) -m tools.generate_metrics --check
 	@$(RUN) $(PY) -m tools.generate_kubectl --check
 	@$(RUN) $(PY) -m tools.generate_tables --check
+	@$(RUN) $(PY) -m tools.generate_rbac --check
 	@$(RUN) $(PY) -m tools.generate_commands --check
 	@$(RUN) $(PY) -m tools.generate_benefit --check
 	@$(RUN) $(PY) -m tools.generate_option_table --check

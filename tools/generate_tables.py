@@ -1,7 +1,7 @@
 """Write the generated tables in pages that people write.
 
 They stand between `<!-- begin NAME -->` and `<!-- end -->`. Run it (`python -m tools.generate_tables`) after a change
-of the operator's settings, metrics, reasons or rights; `--check` only compares.
+of the operator's settings, metrics or reasons; `--check` only compares.
 """
 
 import argparse
@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-import yaml
 from prometheus_client.metrics import MetricWrapperBase
 
 from dsd_operator.metrics import Metrics
@@ -20,7 +19,6 @@ from dsd_operator.status.meanings import MEANINGS
 from dsd_operator.status.states import STATES
 
 _ROOT: Final = Path(__file__).resolve().parents[1]
-_RULES: Final = _ROOT / "charts" / "dsd-operator" / "templates" / "_rules.tpl"
 _REGION: Final = re.compile(r"(<!-- begin ([a-z-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
@@ -60,21 +58,11 @@ def states() -> Iterator[str]:
         yield f"| **{state.name}**: {state.means} | {' | '.join(cells)} | {warnings or '-'} |\n"
 
 
-def rights() -> Iterator[str]:
-    """What the operator may do in the namespaces that it serves: the rules of the chart, which are plain YAML."""
-    yield "| API group | Resources | Verbs |\n|---|---|---|\n"
-    text = "".join(line for line in _RULES.read_text().splitlines(keepends=True) if not line.startswith("{{"))
-    for rule in yaml.safe_load(text):
-        groups = ", ".join(f"`{group}`" if group else "core" for group in rule["apiGroups"])
-        yield f"| {groups} | {', '.join(rule['resources'])} | {', '.join(rule['verbs'])} |\n"
-
-
 TABLES: Final[Mapping[str, Callable[[], Iterable[str]]]] = {
     "settings": settings,
     "operator-metrics": operator_metrics,
     "reasons": reasons,
     "states": states,
-    "rights": rights,
 }
 
 

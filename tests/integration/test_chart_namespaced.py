@@ -6,15 +6,18 @@ must not even ask for anything else. The commands are those of charts/dsd-operat
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from tests.chart import CHART
+from tests.integration import every_right
 from tests.integration.operator_process import OperatorProcess
 from tests.integration.releases import Commands, Release
 from tests.integration.world import FIRST, SECOND, SECONDS, THIRD, World
 from tools.cluster.api import ApiOnlyCluster
+from tools.generate_rbac import Right, documented, rights
 from tools.prometheus_operator import crds
 from tools.testbed.kube import Kube
 from tools.testbed.waiting import wait_for
@@ -55,16 +58,10 @@ def world(cluster: ApiOnlyCluster, release: Release, tmp_path_factory: pytest.Te
 
 
 def test_it_works_where_it_may_and_asks_for_nothing_else(
-    cluster: ApiOnlyCluster, release: Release, world: World
+    cluster: ApiOnlyCluster, release: Release, world: World, tmp_path: Path
 ) -> None:
-    world.create(FIRST, replicas=1, monitoring={"podMonitor": {"enabled": True}})
     operator = world.operator(**release.settings())
-    world.wait_children()
-    world.engines(1)
-    world.wait_schedule(1)
-    world.patch(monitoring=None)
-    world.schedule(SECOND)
-    world.wait_schedule(1)
+    every_right.use(world, cluster.kubeconfig, tmp_path / "controller")
     assert operator.terminate() == 0
     events = cluster.audit(release.user)
     assert len(events) > 20
@@ -73,22 +70,18 @@ def test_it_works_where_it_may_and_asks_for_nothing_else(
     assert {thing["namespace"] for thing in objects} == {SERVED, SERVED_TOO, release.namespace}
     own = {(t["resource"], t.get("subresource"), t["name"]) for t in objects if t["namespace"] == release.namespace}
     assert own == {("serviceaccounts", "token", release.fullname)}
+    assert "secrets" not in {thing["resource"] for thing in objects}
 
 
 def test_every_right_that_it_has_is_used(cluster: ApiOnlyCluster, release: Release) -> None:
     """After the test above, which uses all. An apply that makes an object is asked for as patch, and needs create."""
     objects = [e["objectRef"] | {"verb": e["verb"]} for e in cluster.audit(release.user) if "objectRef" in e]
-    used = {(t.get("apiGroup", ""), _resource(t), t["verb"]) for t in objects if "resource" in t}
-    used |= {(group, resource, "create") for group, resource, verb in used if verb == "patch"}
+    used = {Right(t.get("apiGroup", ""), _resource(t), t["verb"]) for t in objects if "resource" in t}
+    used |= {Right(right.group, right.resource, "create") for right in used if right.verb == "patch"}
     ours = f"app.kubernetes.io/instance={release.name}"
     (role,) = release.commands.get("role", "--namespace", SERVED, "-l", ours)["items"]
-    granted = {
-        (group, resource, verb)
-        for rule in role["rules"]
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
+    granted = set(rights(role["rules"]))
+    assert granted == documented(), "docs/reference/rbac.md lists them"
     assert granted - used == set()
 
 

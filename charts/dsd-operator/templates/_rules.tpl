@@ -4,6 +4,7 @@
 - apiGroups: [dsd-operator.io]
   resources: [dsddeployments]
   verbs: [get, list, watch]
+# What became of it: conditions, counts, the schedule in the pods.
 - apiGroups: [dsd-operator.io]
   resources: [dsddeployments/status]
   verbs: [patch]
@@ -15,19 +16,27 @@
 - apiGroups: [apps]
   resources: [deployments]
   verbs: [get, list, watch, create, patch, delete]
+# The workload of engines over several nodes, in place of the Deployment; deleted as that is.
 - apiGroups: [leaderworkerset.x-k8s.io]
   resources: [leaderworkersets]
   verbs: [get, create, patch, delete]
-# A child of a kind that the cluster may not have, and one of few that are deleted: when spec.monitoring no longer asks
-# for it.
+# The monitor for the Prometheus operator, where the cluster has the kind; deleted when spec.monitoring no longer asks.
 - apiGroups: [monitoring.coreos.com]
   resources: [podmonitors]
   verbs: [get, create, patch, delete]
-# The budget for evictions; deleted when spec.podDisruptionBudget no longer asks for it.
+# A Gateway's way to the engines; deleted when spec.gateway no longer asks for it.
+- apiGroups: [inference.networking.k8s.io]
+  resources: [inferencepools]
+  verbs: [get, create, patch, delete]
+# The route from a Gateway to the engines; deleted when spec.gateway no longer asks for it.
+- apiGroups: [gateway.networking.k8s.io]
+  resources: [httproutes]
+  verbs: [get, create, patch, delete]
+# The budget for evictions; deleted when spec.podDisruptionBudget no longer asks.
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
   verbs: [get, create, patch, delete]
-# Who may reach the engines; deleted when spec.networkPolicy no longer asks for it.
+# Who may reach the engines; deleted when spec.networkPolicy no longer asks.
 - apiGroups: [networking.k8s.io]
   resources: [networkpolicies]
   verbs: [get, create, patch, delete]
@@ -43,13 +52,15 @@
 - apiGroups: [apps]
   resources: [controllerrevisions]
   verbs: [list, create, patch, delete]
-# What the children made, for the status and for the addresses to push to.
+# What stands between a workload and its pods: which pods are of which child, and why none can be made.
 - apiGroups: [apps]
   resources: [replicasets, statefulsets]
   verbs: [list]
+# The engines: their states for the status, their addresses to push schedules to.
 - apiGroups: [""]
   resources: [pods]
   verbs: [list, watch]
+# Events about a resource, when a condition of it changes.
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create]

@@ -85,8 +85,13 @@ NOT_READY: Final = (
     ),
     Case(
         "DSDDeploymentNotReady", _FIRES, "a pod that was ready never answers any more",
-        [condition("Ready", "False", "Starting", [1] * 130)],
+        [condition("Ready", "False", "Degraded", [1] * 130)],
         firing=(120, 129), quiet=(60, 119), labels=DEMO, rule=1,
+    ),
+    Case(
+        "DSDDeploymentNotReady", _FIRES, "a model that is not there",
+        [condition("Ready", "False", "ModelNotFound", [1] * 30)],
+        firing=(15, 29), quiet=(0, 14), labels=DEMO,
     ),
     Case(
         "DSDDeploymentNotReady", _FIRES, "the monitor that it asks for cannot be made",
@@ -95,7 +100,9 @@ NOT_READY: Final = (
     Case(
         "DSDDeploymentNotReady", _SILENT, "loading for an hour and ten minutes, as long as it may by default",
         [
-            condition("Ready", "False", "Creating", until([1] * 5, 5)),
+            condition("Ready", "False", "Creating", until([1] * 1, 1)),
+            condition("Ready", "False", "Pending", later(until([1] * 2, 2), 1)),
+            condition("Ready", "False", "ContainerCreating", later(until([1] * 2, 2), 3)),
             condition("Ready", "False", "Starting", later(until([1] * 65, 65), 5)),
             condition("Ready", "True", "Ready", later([1] * 100, 70)),
         ],

@@ -54,7 +54,8 @@ def explain(cluster: Cluster, name: str, exit_code: bool, output: Output) -> Non
 
 def _lines(verdict: Verdict) -> Iterator[Text]:
     kind = "good" if verdict.weight is Weight.INFO and verdict.ready else _KINDS[verdict.weight]
-    yield Text(plain(f"{verdict.namespace}/{verdict.name}: "), style="bold") + marked(verdict.sentence, kind)
+    name = Text(plain(f"{verdict.namespace}/{verdict.name}: "), style="bold")
+    yield name + marked(verdict.sentence, kind) + (f" ({verdict.state})" if verdict.state else "")
     for found in verdict.findings:
         yield Text()
         yield from _finding(found)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from dsd_operator.status.meanings import MEANINGS
 from dsd_operator.status.reasons import ON_THE_WAY, Reason
+from dsd_operator.status.states import state_of
 from kubectl_dsd.explain import check_children, check_operator, check_pods, check_schedule
 from kubectl_dsd.explain.facts import Facts
 from kubectl_dsd.explain.finding import Finding, Weight, error, info, together
@@ -15,11 +16,15 @@ _CHECKS: Final = (check_operator.check, check_children.check, check_pods.check, 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What explains the state of a deployment; `unseen` is what could not be looked at."""
+    """What explains the state of a deployment; `unseen` is what could not be looked at.
+
+    `state` is its name in docs/reference/states.md, empty where it has none or the operator has yet to see the spec.
+    """
 
     namespace: str
     name: str
     ready: bool
+    state: str
     findings: tuple[Finding, ...]
     unseen: tuple[str, ...]
 
@@ -44,6 +49,7 @@ class Verdict:
             "name": self.name,
             "ready": self.ready,
             "verdict": self.sentence,
+            "state": self.state or None,
             "findings": [found.data() for found in self.findings],
             "unseen": list(self.unseen),
         }
@@ -55,7 +61,9 @@ def judge(facts: Facts) -> Verdict:
     findings = [found for check in _CHECKS for found in check(facts)]
     findings += _by_condition(facts, findings, ready)
     unseen = tuple(dict.fromkeys(facts.unseen))
-    return Verdict(facts.meta["namespace"], facts.meta["name"], ready, tuple(together(findings)), unseen)
+    state = state_of(facts.status) if facts.current else None
+    name = state.name if state is not None else ""
+    return Verdict(facts.meta["namespace"], facts.meta["name"], ready, name, tuple(together(findings)), unseen)
 
 
 def _by_condition(facts: Facts, findings: list[Finding], ready: bool) -> Iterator[Finding]:

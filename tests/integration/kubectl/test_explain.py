@@ -131,12 +131,12 @@ CASES = [
         "kubectl create",
     ),
     (waiting("RunContainerError", "exec: no such file"), "ContainerStartError", "cannot be created", "podTemplate"),
-    (crashed(GATED), "CrashLoopBackOff", "gated", "spec.model.tokenSecretRef"),
-    (crashed(f"{MISSING} Invalid user token."), "CrashLoopBackOff", "not accept the token", "tokenSecretRef"),
-    (crashed(MISSING), "CrashLoopBackOff", "no such model", "spec.model.name"),
-    (crashed(MEMORY), "CrashLoopBackOff", "memory", "spec.engine.maxModelLen"),
-    (crashed(NO_GPU), "CrashLoopBackOff", "no GPU", "nvidia.com/gpu"),
-    (crashed("vllm: error: unrecognized arguments: --sed=1"), "CrashLoopBackOff", "argument", "extraArgs"),
+    (crashed(GATED), "ModelAccessDenied", "gated", "spec.model.tokenSecretRef"),
+    (crashed(f"{MISSING} Invalid user token."), "ModelAccessDenied", "not accept the token", "tokenSecretRef"),
+    (crashed(MISSING), "ModelNotFound", "no such model", "spec.model.name"),
+    (crashed(MEMORY), "EngineOutOfMemory", "memory", "spec.engine.maxModelLen"),
+    (crashed(NO_GPU), "DeviceNotFound", "no GPU", "nvidia.com/gpu"),
+    (crashed("vllm: error: unrecognized arguments: --sed=1"), "EngineArgumentInvalid", "argument", "extraArgs"),
     (crashed("ValueError: something new"), "CrashLoopBackOff", "ends again and again, 4 times", "kubectl logs"),
     (crashed("", reason="OOMKilled", exitCode=137), "OOMKilled", "memory limit of 2Gi", "limits.memory"),
 ]
@@ -236,7 +236,7 @@ def test_a_paused_roll_out(scene: Scene) -> None:
         ("ApplyFailed", "Deployment x: denied", "API server refuses", "webhooks"),
         ("ForeignObject", "Service demo: belongs to Helm", "Service that belongs to somebody", "delete service demo"),
         ("SomethingNew", "words", "no more is found", "message"),
-        ("ApiMissing", "no PodMonitor", "the cluster has no kind PodMonitor", "Prometheus operator"),
+        ("ApiMissing", "no PodMonitor", "a kind that the cluster does not have", "CRD"),
     ],
 )  # fmt: skip
 def test_what_the_operator_says_counts(scene: Scene, reason: str, message: str, cause: str, fix: str) -> None:

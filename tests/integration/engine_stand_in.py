@@ -39,6 +39,8 @@ class StandIn(FakeEngine):
         self.silent = threading.Event()
         """While set, requests hang."""
         self.calls = 0
+        self.unknown: frozenset[str] = frozenset()
+        """Fields of the status that its version of the runtime does not have."""
         self._stopping = threading.Event()
         self._server = _Server((address, PORT), _Handler)
         self._server.engine = self
@@ -57,6 +59,10 @@ class StandIn(FakeEngine):
     def read_file(self) -> None:
         """Do what the runtime does when the kubelet has refreshed the mounted file."""
         self.read(self.config_file())
+
+    def document(self) -> dict[str, Any]:
+        """The status as it is sent."""
+        return {name: value for name, value in self.status().dump().items() if name not in self.unknown}
 
     def hold(self) -> None:
         """Let the request hang while the engine is silent."""
@@ -91,7 +97,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.server.engine.hold()
         if self.path == STATUS_PATH:
-            self._answer(200, self.server.engine.status().dump())
+            self._answer(200, self.server.engine.document())
         elif self.path == HISTORY_PATH:
             told = EngineHistory(mode="on", engines=(self.server.engine.history.tell(0),))
             self._answer(200, told.dump())
@@ -111,7 +117,7 @@ class _Handler(BaseHTTPRequestHandler):
         refusal = engine.put(body)
         if refusal is not None:
             return self._problem(refusal)
-        return self._answer(200, engine.status().dump())
+        return self._answer(200, engine.document())
 
     def _problem(self, document: ProblemDocument) -> None:
         self._answer(document.status, document.dump(), PROBLEM_CONTENT_TYPE)

@@ -48,6 +48,13 @@ def wait_revisions(world: World, *numbers: int) -> list[Json]:
     )
 
 
+def wait_newest(world: World, number: int) -> None:
+    """Wait until the newest revision has this number."""
+    wait_for(
+        f"revision {number}", lambda: [r["revision"] for r in revisions(world)], lambda found: number in found, 20, 0.05
+    )
+
+
 def generation(world: World) -> int:
     return int(world.wait_child("Deployment")["metadata"]["generation"])
 
@@ -101,7 +108,7 @@ def test_another_version_of_the_operator_rolls_no_pod(world: World) -> None:
     assert stored["data"]["envelope"]["model"] == {"name": "acme/tiny-llama"}
     assert "schedule" not in json.dumps(stored["data"]["envelope"])
     assert stored["metadata"]["ownerReferences"][0]["uid"] == world.resource()["metadata"]["uid"]
-    assert stored["metadata"]["name"] == f"{NAME}-{after['metadata']['annotations'][ENVELOPE]}"
+    assert stored["metadata"]["name"] == f"{NAME}-{after['metadata']['labels'][ENVELOPE]}"
 
 
 def test_a_restart_renders_anew_and_an_undo_brings_back_what_was(world: World) -> None:
@@ -130,13 +137,7 @@ def test_the_history_has_an_end(world: World) -> None:
     world.wait_child("Deployment")
     for number in range(1, LIMIT + 3):
         world.patch(engine={"maxNumSeqs": number})
-        wait_for(
-            f"revision {number + 1}",
-            lambda: revisions(world),
-            lambda found, wanted=number + 1: found and found[-1]["revision"] == wanted,
-            20,
-            0.05,
-        )
+        wait_newest(world, number + 1)
     world.schedule(SECOND)  # one more pass: what is too many goes once the newest is written
     kept = wait_revisions(world, *range(4, LIMIT + 4))
     assert kept[-1]["data"]["envelope"]["engine"] == {"maxNumSeqs": LIMIT + 2}
@@ -225,8 +226,8 @@ def test_kubectl_rollout_undo_of_the_child_does_not_last(world: World) -> None:
 
     wait_for("the resource's own template", template, lambda now: now == wanted["spec"]["template"], 20, 0.05)
     settled(world)
-    annotations = world.wait_child("Deployment")["metadata"]["annotations"]
-    assert annotations[ENVELOPE] == wanted["metadata"]["annotations"][ENVELOPE]
+    labels = world.wait_child("Deployment")["metadata"]["labels"]
+    assert labels[ENVELOPE] == wanted["metadata"]["labels"][ENVELOPE]
     assert len(replica_sets(world)) == 2
 
 

@@ -3,7 +3,7 @@
 As long as the envelope is the same, the pods' description that is stored for it is applied, whatever the operator's
 version would render now: an upgrade of the operator restarts no pod. `reconcile.history` reads and writes it.
 
-The workload says in an annotation which envelope it was made for. So where the history was lost, or the workload is
+The workload says in a label which envelope it was made for. So where the history was lost, or the workload is
 older than it, what runs is taken into the history rather than replaced.
 """
 
@@ -104,10 +104,9 @@ def is_readable(revision: Object) -> bool:
 
 
 def _manifest(resource: DSDDeployment, found: str, data: Object, number: int, version: str) -> dict[str, Any]:
-    metadata = with_envelope(child_metadata(resource), resource)
-    metadata["annotations"][RENDERED_BY] = version
-    named = {**metadata, "name": name_of(resource, found)}
-    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": named, "data": data, "revision": number}
+    named = {"name": name_of(resource, found), "annotations": {RENDERED_BY: version}}
+    metadata = with_envelope(child_metadata(resource), resource) | named
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "data": data, "revision": number}
 
 
 def _adopted(resource: DSDDeployment, wanted: str, parts: Collection[str], running: Running) -> Object | None:
@@ -121,7 +120,7 @@ def _adopted(resource: DSDDeployment, wanted: str, parts: Collection[str], runni
 
 
 def _made_for(resource: DSDDeployment, wanted: str, live: Object) -> bool:
-    told = (live["metadata"].get("annotations") or {}).get(ENVELOPE)
+    told = (live["metadata"].get("labels") or {}).get(ENVELOPE)
     if told is not None:
         return bool(told == wanted)
     # Made before workloads said it: then by what the status said of the last pass.

@@ -37,8 +37,7 @@ def _entry_of(item: Any, fields: Fields) -> Fields | None:
     """The entry that is about this item of a list."""
     for key, below in fields.items():
         kind, _, text = key.partition(":")
-        wanted = json.loads(text) if kind in ("k", "v") else None
-        if (kind == "v" and item == wanted) or (kind == "k" and _matches(item, wanted)):
+        if (kind == "v" and item == json.loads(text)) or (kind == "k" and _matches(item, json.loads(text))):
             return dict(below)
     return None
 

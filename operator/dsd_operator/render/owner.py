@@ -10,7 +10,8 @@ from dsd_operator.render.labels import labels
 from dsd_operator.render.names import names_for
 
 ENVELOPE: Final = f"{GROUP}/envelope"
-"""Annotation of a workload with the hash of the envelope that its pods are made for. Not on the pods."""
+"""Label of a workload with the hash of the envelope that its pods are made for. Not on the pods, and no annotation: a
+Deployment's generation counts changes of its annotations, and it copies them to its ReplicaSets."""
 
 
 def owner_reference(resource: DSDDeployment) -> dict[str, Any]:
@@ -37,4 +38,4 @@ def child_metadata(resource: DSDDeployment) -> dict[str, Any]:
 
 def with_envelope(metadata: Mapping[str, Any], resource: DSDDeployment) -> dict[str, Any]:
     """`metadata` of a workload: it says which envelope its pods are made for, should the history be lost."""
-    return {**metadata, "annotations": {ENVELOPE: envelope_hash(envelope(resource.spec))}}
+    return {**metadata, "labels": {**metadata["labels"], ENVELOPE: envelope_hash(envelope(resource.spec))}}

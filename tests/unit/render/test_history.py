@@ -37,7 +37,7 @@ def version_of(pods: Pods) -> str:
     return str(pods.described["template"]["metadata"]["annotations"]["version"])
 
 
-def live(made: DSDDeployment, version: str = "0", **annotations: str) -> dict[str, Any]:
+def live(made: DSDDeployment, version: str = "0", **labels: str) -> dict[str, Any]:
     """The Deployment of another version of the operator, with a default and a field of somebody else."""
     deployment = deepcopy(manifests(made)["Deployment"])
     deployment["spec"]["template"] = rendered(made, version)["template"]
@@ -46,7 +46,7 @@ def live(made: DSDDeployment, version: str = "0", **annotations: str) -> dict[st
     template["spec"]["dnsPolicy"] = "ClusterFirst"
     template["metadata"]["annotations"]["kubectl.kubernetes.io/restartedAt"] = "now"
     entry = {"manager": "us", "operation": "Apply", "fieldsV1": {"f:spec": {"f:template": fields}}}
-    deployment["metadata"] |= {"managedFields": [entry], "annotations": annotations}
+    deployment["metadata"] |= {"managedFields": [entry], "labels": labels}
     return deployment
 
 
@@ -55,7 +55,7 @@ def fields_of(value: Any) -> dict[str, Any]:
     if isinstance(value, dict) and value:
         return {f"f:{name}": fields_of(item) for name, item in value.items()}
     if isinstance(value, list) and value and isinstance(value[0], dict) and "name" in value[0]:
-        return {'k:{"name":"%s"}' % item["name"]: {".": {}} | fields_of(item) for item in value}
+        return {f'k:{{"name":"{item["name"]}"}}': {".": {}} | fields_of(item) for item in value}
     return {}
 
 
@@ -71,7 +71,8 @@ def test_the_first_revision() -> None:
     assert not pods.stored
     assert manifest["revision"] == 1
     assert manifest["metadata"]["name"] == f"demo-{pods.envelope}"
-    assert manifest["metadata"]["annotations"] == {ENVELOPE: pods.envelope, RENDERED_BY: "1"}
+    assert manifest["metadata"]["labels"][ENVELOPE] == pods.envelope
+    assert manifest["metadata"]["annotations"] == {RENDERED_BY: "1"}
     assert manifest["metadata"]["ownerReferences"][0]["name"] == "demo"
     assert manifest["data"]["pods"] == pods.described == rendered(resource())
     assert is_readable(manifest)

@@ -21,7 +21,7 @@ def test_fields_of_others_and_defaults_are_left_out() -> None:
 
 
 def test_items_of_a_list_are_found_by_their_keys() -> None:
-    fields = {
+    fields: dict[str, Any] = {
         "f:containers": {
             'k:{"name":"engine"}': {
                 ".": {}, "f:name": {}, "f:image": {},

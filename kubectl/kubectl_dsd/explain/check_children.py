@@ -43,6 +43,13 @@ def _spec(facts: Facts) -> Iterator[Finding]:
         )  # fmt: skip
     elif reason == Reason.FOREIGN_OBJECT:
         yield _foreign(facts, message)
+    elif reason == Reason.CACHE_NOT_AS_ASKED:
+        yield error(
+            reason,
+            "the claim for weights and compiled code is not what spec.cache says",
+            "Do as its message says; pods that run go on with the claim as it is.",
+            said=[message],
+        )
     elif reason == Reason.APPLY_FAILED:
         yield error(
             reason,

@@ -236,6 +236,7 @@ def test_a_paused_roll_out(scene: Scene) -> None:
         ("ApplyFailed", "Deployment x: denied", "API server refuses", "webhooks"),
         ("ForeignObject", "Service demo: belongs to Helm", "Service that belongs to somebody", "delete service demo"),
         ("SomethingNew", "words", "no more is found", "message"),
+        ("CacheNotAsAsked", "the claim models does not exist", "claim for weights and compiled code", "message says"),
         ("ApiMissing", "no PodMonitor", "a kind that the cluster does not have", "CRD"),
     ],
 )  # fmt: skip

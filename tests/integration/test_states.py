@@ -139,6 +139,11 @@ def unschedulable(world: World) -> None:
 
 def overdue(world: World) -> None:
     one_pod(**RUNNING)(world)
+    pass_deadline(world)
+
+
+def pass_deadline(world: World) -> None:
+    """The Deployment's controller keeps this until its pods get on."""
     condition = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "timed out"}
     times = {"lastUpdateTime": LONG_AGO, "lastTransitionTime": LONG_AGO}
     body = json.dumps({"status": {"conditions": [condition | times]}})
@@ -264,3 +269,77 @@ def test_state(place: World, name: str) -> None:
     events = wait_for("its Events", place.events, lambda told: not untold(told, found["status"]), 20, 0.05)
     check_events(events, found["status"], state)
     assert health(found) == expected_health(state)
+
+
+def small_pods(world: World) -> None:
+    """No pod of the namespace may ask for much."""
+    kind = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"}}
+    world.apply({**kind, "spec": {"limits": [{"type": "Container", "max": {"memory": "1Gi"}}]}})
+    world.create(resources={"limits": {"memory": "8Gi"}})
+
+
+def restricted(world: World) -> None:
+    """The namespace enforces a level that the template does not keep to."""
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    world.kube.patch("Namespace", None, world.namespace, {"metadata": {"labels": labels}})
+    volumes = [{"name": "models", "hostPath": {"path": "/models"}}]
+    mount = {"name": "models", "mountPath": "/models"}
+    world.create(
+        podTemplate={"spec": {"volumes": volumes, "containers": [{"name": "engine", "volumeMounts": [mount]}]}}
+    )
+
+
+def needs_limits(world: World) -> None:
+    """A quota that wants to know how much memory each pod may use."""
+    quota(world, **{"limits.memory": "64Gi"})
+    world.create()
+
+
+REFUSALS: Final[Mapping[str, tuple[Callable[[World], Any], str]]] = {
+    "limit range": (small_pods, "maximum memory usage per Container is 1Gi"),
+    "Pod Security": (restricted, "violates PodSecurity"),
+    "quota that wants limits": (needs_limits, "must specify limits.memory"),
+    "no such service account": (
+        lambda world: world.create(podTemplate={"spec": {"serviceAccountName": "absent"}}),
+        'serviceaccount "absent" not found',
+    ),
+    "no such priority class": (
+        lambda world: world.create(podTemplate={"spec": {"priorityClassName": "absent"}}),
+        "no PriorityClass with name absent was found",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_pods_that_are_never_made_say_why_before_and_after_the_deadline(place: World, name: str) -> None:
+    bring, words = REFUSALS[name]
+    state = named("quota exceeded")
+    bring(place)
+    for step in (None, pass_deadline):
+        if step is not None:
+            step(place)
+        found = wait_for(f"the refusal: {name}", place.resource, lambda r: shows(r, state), 20, 0.05)
+        assert words in place.condition("Ready")["message"]
+        assert {c["reason"] for c in found["status"]["conditions"]} == {"PodCreationFailed", "PodNotReady"}
+
+
+def test_a_quota_for_one_of_two_pods(place: World) -> None:
+    """What there is room for serves; what there is none for says so."""
+    quota(place, pods="1")
+    place.create(replicas=2)
+    place.engines(1)
+    place.wait_condition("Available", status="True")
+    ready = place.wait_condition("Ready", status="False", reason="PodCreationFailed")
+    assert "exceeded quota" in ready["message"]
+    place.schedule(SECOND)
+    place.wait_schedule(applied=1)
+    place.kubectl("delete", "resourcequota", "small")
+    place.wait_pods(2)
+
+
+def test_pods_that_are_held_fail_no_deadline(place: World) -> None:
+    gated(place)
+    for step in (None, pass_deadline):
+        if step is not None:
+            step(place)
+        wait_for("the gate", place.resource, lambda r: shows(r, named("held by a scheduling gate")), 20, 0.05)

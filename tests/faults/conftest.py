@@ -19,6 +19,7 @@ from tests.integration.conftest import (
 )
 from tests.integration.world import FIRST
 from tools.cluster.api import ApiOnlyCluster
+from tools.prometheus_operator import crds
 from tools.testbed.kube import Kube
 
 __all__ = ["cluster", "kube", "operator_kubeconfig", "pytest_runtest_makereport"]
@@ -66,6 +67,12 @@ def served(
         made.create(replicas=2)
         made.wait_settled(FIRST, 2)
         yield made
+
+
+@pytest.fixture(scope="session")
+def monitored(cluster: ApiOnlyCluster) -> None:
+    """The API server knows PodMonitors."""
+    crds.install(cluster.kubeconfig, ["podmonitors"])
 
 
 @pytest.fixture

@@ -87,15 +87,18 @@ class KillAfter:
     async def __call__(self, _call: Call, request: web.Request, forward: Forward) -> web.StreamResponse:
         """A fault for all writes."""
         async with self._lock:
-            if self.done:
+            if self._count >= self.k:
                 return _break(request)
             answer = await forward()
             self._count += 1
             if self._count < self.k:
                 return answer
-            await asyncio.to_thread(self.kill)
-            self.done = True
+            await asyncio.to_thread(self._end)  # goes on when this handler is cancelled, as its client is gone
             return _break(request)
+
+    def _end(self) -> None:
+        self.kill()
+        self.done = True
 
 
 def _break(request: web.Request) -> web.Response:

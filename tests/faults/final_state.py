@@ -1,6 +1,7 @@
 """What two runs must agree on in the end: the children, whose fields are whose, and the status.
 
-Names of namespaces and pods, uids, times, addresses and numbers that only grow are left out.
+Names of namespaces and pods, uids, times, addresses and revisions are left out. Generations are not: a child that was
+changed once more than need be counts as a difference.
 """
 
 import json
@@ -17,7 +18,7 @@ from tools.testbed.kube import Json
 if TYPE_CHECKING:
     from tests.faults.stage import Stage
 
-_OF_THE_SERVER: Final = frozenset({"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"})
+_OF_THE_SERVER: Final = frozenset({"uid", "resourceVersion", "creationTimestamp", "managedFields"})
 _GIVEN: Final = frozenset({"clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort"})
 _UID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
@@ -33,13 +34,15 @@ def of(stage: "Stage") -> Mapping[str, Any]:
     return {**found, "history": history, "status": _text(stage, stage.status()), "pods": len(stage.pods())}
 
 
-def differences(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
-    """Where two states differ, one line each."""
-    return [
-        f"{key}: wanted {_short(wanted.get(key))} found {_short(found.get(key))}"
-        for key in sorted(wanted.keys() | found.keys())
-        if wanted.get(key) != found.get(key)
-    ]
+def differences(wanted: Any, found: Any, where: str = "") -> list[str]:
+    """Where two states differ, one line for each place."""
+    if isinstance(wanted, Mapping) and isinstance(found, Mapping):
+        keys = sorted(wanted.keys() | found.keys())
+        return [line for key in keys for line in differences(wanted.get(key), found.get(key), f"{where}/{key}")]
+    if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        pairs = enumerate(zip(wanted, found, strict=True))
+        return [line for number, pair in pairs for line in differences(*pair, f"{where}/{number}")]
+    return [] if wanted == found else [f"{where}: wanted {_short(wanted)}, found {_short(found)}"]
 
 
 def _child(stage: "Stage", child: Json) -> Any:
@@ -75,4 +78,4 @@ def _text(stage: "Stage", value: Any) -> Any:
 
 def _short(value: Any) -> str:
     text = json.dumps(value, sort_keys=True)
-    return text if len(text) < 1500 else f"{text[:1500]} …"
+    return text if len(text) < 300 else f"{text[:300]} …"

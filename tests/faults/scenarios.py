@@ -1,0 +1,132 @@
+"""What a user does to a resource, and one run of it: undisturbed, or with the operator killed in the middle."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tests.faults.calls import Call
+from tests.faults.faults import KillAfter
+from tests.faults.stage import Stage
+from tests.faults.trail import Trail
+from tests.integration.world import FIRST, SECOND, Triples, ranges
+from tools.testbed.waiting import wait_for
+
+SECONDS: Final = 60.0
+REPLICAS: Final = 2
+
+Spec = Mapping[str, Any]
+
+PLAIN: Final[Spec] = {"replicas": REPLICAS, "rollout": {"minReadySeconds": 0}}
+
+OPTIONS: Final[Spec] = {
+    "cache": {"size": "1Gi", "accessMode": "ReadWriteMany"},
+    "monitoring": {"podMonitor": {"enabled": True}},
+    "networkPolicy": {"enabled": True},
+    "podDisruptionBudget": {"enabled": True},
+}
+"""Every option that brings a child and that this API server knows."""
+
+OFF: Final[Spec] = {name: {"enabled": False} for name in ("networkPolicy", "podDisruptionBudget")} | {
+    "monitoring": {"podMonitor": {"enabled": False}}
+}
+
+ENVELOPE: Final[Spec] = {"sharedMemory": {"sizeLimit": "1Gi"}}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """`after` is merged into a resource with `before`, in one write; without `before` the resource is created."""
+
+    after: Spec
+    before: Spec | None = field(default_factory=lambda: dict(PLAIN))
+    schedule: Triples = field(default_factory=lambda: FIRST)
+    replicas: int = REPLICAS
+    rolls: bool = False
+    """Whether pods are replaced, as the user asked for."""
+
+    def act(self, stage: Stage) -> None:
+        """What the user does."""
+        if self.before is None:
+            stage.create(self.schedule, **self.after)
+        else:
+            stage.patch(schedule=ranges(self.schedule), **self.after)
+
+
+SCENARIOS: Final[Mapping[str, Scenario]] = {
+    "create": Scenario(after={**PLAIN, **OPTIONS}, before=None),
+    "schedule": Scenario(after={}, schedule=SECOND),
+    "envelope": Scenario(after=ENVELOPE, rolls=True),
+    "replicas": Scenario(after={"replicas": 3}, replicas=3),
+    "options-off": Scenario(after=OFF, before={**PLAIN, **OPTIONS}),
+    "all-at-once": Scenario(
+        after={**ENVELOPE, **OFF, "replicas": 1}, before={**PLAIN, **OPTIONS}, schedule=SECOND, replicas=1, rolls=True
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of a scenario."""
+
+    final: Mapping[str, Any]
+    trail: Trail
+    writes: int
+    pods: tuple[list[str], list[str]]
+    """Before and after, by uid."""
+    killed: Call | None = None
+    """The write that was the operator's last."""
+
+
+def undisturbed(stage: Stage, scenario: Scenario) -> Run:
+    """Play it to the end, and count the writes."""
+    stage.operator()
+    since, before = _prepare(stage, scenario)
+    scenario.act(stage)
+    stage.wait_settled(scenario.schedule, scenario.replicas)
+    final = stage.quiet()
+    writes = sum(call.write and call.reached for call in stage.proxy.calls[since:])
+    return Run(final, stage.trail(since), writes, (before, _uids(stage)))
+
+
+def interrupted(stage: Stage, scenario: Scenario, k: int, wanted: Run) -> Run:
+    """Kill the operator after the k-th write, start it again, and wait for the end of the undisturbed run `wanted`."""
+    operator = stage.operator()
+    since, before = _prepare(stage, scenario)
+    killer = KillAfter(k, operator.kill)
+    rule = stage.proxy.on(lambda call: call.write, killer)
+    scenario.act(stage)
+
+    def over() -> bool:
+        stage.serve()  # pods come and go meanwhile, and later writes are about them
+        return killer.done or stage.final() == wanted.final
+
+    wait_for(f"write {k}", over, bool, SECONDS, 0.05)
+    killed = rule.hit[k - 1] if killer.done else None
+    stage.proxy.lift()
+    if killed is not None:
+        operator.start()
+    stage.wait_final(wanted.final)
+    return Run(stage.final(), stage.trail(since), k, (before, _uids(stage)), killed)
+
+
+def harmless(scenario: Scenario, run: Run, wanted: Run) -> None:
+    """Nothing was destroyed on the way that an undisturbed run keeps."""
+    assert set(run.trail.deleted) <= set(wanted.trail.deleted)
+    assert run.trail.remade() == []
+    assert run.trail.goes_back() == []
+    for name in ("templates", "replicas", "schedules"):
+        assert len(getattr(run.trail, name)) <= max(1, len(getattr(wanted.trail, name))), (name, run.trail)
+    if scenario.before is not None and not scenario.rolls:
+        assert set(run.pods[0]) <= set(run.pods[1]), "a pod was replaced"
+
+
+def _prepare(stage: Stage, scenario: Scenario) -> tuple[int, list[str]]:
+    if scenario.before is not None:
+        stage.create(FIRST, **scenario.before)
+        stage.wait_settled(FIRST, REPLICAS)
+        stage.quiet()
+    return len(stage.proxy.calls), _uids(stage)
+
+
+def _uids(stage: Stage) -> list[str]:
+    return sorted(pod["metadata"]["uid"] for pod in stage.pods())

@@ -42,6 +42,7 @@ _EFFECTS: Final = {
     "service": Effect.BESIDE,
     "networkPolicy": Effect.BESIDE,
     "podDisruptionBudget": Effect.BESIDE,
+    "gateway": Effect.BESIDE,
 }
 """By the path or its first part; everything else is the envelope (`api.envelope`)."""
 

@@ -116,6 +116,11 @@ OTHERS: Final[Mapping[str, Values]] = {
     "service.loadBalancerClass": ("c/d", "not a class!"),
     "service.loadBalancerSourceRanges": (["10.0.0.0/8", "192.168.0.0/16"], ["fd00::/8"], [], ["10.0.0.1"]),
     **{f"networkPolicy.{who}[].{rest}": v for who in ("clients", "monitoring") for rest, v in _PEER.items()},
+    "gateway.inferencePool.endpointPicker.name": ("other-picker", "Not A Name"),
+    "gateway.httpRoute.parentRefs[].name": ("other-gateway", "Not A Name"),
+    "gateway.httpRoute.parentRefs[].namespace": ("edge", "Not A Name"),
+    "gateway.httpRoute.parentRefs[].sectionName": ("http", "Not A Name"),
+    "gateway.httpRoute.hostnames": (["*.llama.example"], ["a.example", "b.example"], ["https://a.example"], []),
     "monitoring.podMonitor.interval": ("1m", "1h"),
     "monitoring.podMonitor.labels": ({"release": "b"}, {"release": "a", "team": "b"}, {"not a label!": "x"}, {}),
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tests.contract import beside
+from tests.contract import beside, gateways
 from tests.contract.admission import Case
 
 
@@ -195,5 +195,5 @@ NAMES: Final = tuple(
 
 ACCEPTED: Final = (
     *SCHEDULE, *SMOOTHING, *MONITORING, *MODEL, *DRAFTER, *ARGUMENTS, *ENVIRONMENT, *ENGINE, *PODS, *CACHE,
-    *beside.ACCEPTED, *NAMES,
+    *beside.ACCEPTED, *gateways.ACCEPTED, *NAMES,
 )  # fmt: skip

@@ -6,7 +6,7 @@ Changes of BASE, in YAML, so that quoting is what users write. Grouped by the fi
 from typing import Final
 
 from dsd_runtime.vllm_options import MTP_ALIASES
-from tests.contract import beside
+from tests.contract import beside, gateways
 from tests.contract.admission import Case
 
 
@@ -368,5 +368,5 @@ CACHE: Final = (
 
 REJECTED: Final = (
     *SCHEDULE, *SMOOTHING, *MONITORING, *MODEL, *DRAFTER, *SUPPORT, *PARAMETERS, *ARGUMENTS, *ENVIRONMENT, *ENGINE,
-    *PODS, *CACHE, *beside.REJECTED,
+    *PODS, *CACHE, *beside.REJECTED, *gateways.REJECTED,
 )  # fmt: skip

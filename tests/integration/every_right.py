@@ -13,6 +13,7 @@ from dsd_operator.render.names import names_for
 from tests.integration.world import NAME, SECOND, World
 from tools.leader_worker_set import controller
 from tools.testbed.kube import Json
+from tools.testbed.module_crds import HTTP_ROUTE, INFERENCE_POOL
 from tools.testbed.waiting import wait_for
 
 SECONDS: Final = 60.0
@@ -20,13 +21,19 @@ EXTRAS: Final[dict[str, Any]] = {
     "monitoring": {"podMonitor": {"enabled": True}},
     "networkPolicy": {"enabled": True},
     "podDisruptionBudget": {"enabled": True},
+    "gateway": {
+        "inferencePool": {"enabled": True, "endpointPicker": {"name": "picker"}},
+        "httpRoute": {"enabled": True, "parentRefs": [{"name": "public"}]},
+    },
 }
-_KINDS: Final = ("PodMonitor", "NetworkPolicy", "PodDisruptionBudget")
+_KINDS: Final = ("PodMonitor", "NetworkPolicy", "PodDisruptionBudget", "InferencePool", "HTTPRoute")
 _GROUP: Final = "LeaderWorkerSet"
 
 
 def use(world: World, kubeconfig: Path, folder: Path) -> None:
     """Take a new resource through everything; the operator runs already."""
+    INFERENCE_POOL.install(kubeconfig)
+    HTTP_ROUTE.install(kubeconfig)
     world.create(replicas=1, cache={"size": "1Gi", "accessMode": "ReadWriteMany"}, **EXTRAS)
     world.wait_children()
     world.engines(1)
@@ -43,7 +50,7 @@ def use(world: World, kubeconfig: Path, folder: Path) -> None:
 
 
 def _without_extras(world: World) -> None:
-    world.patch(monitoring=None, networkPolicy=None, podDisruptionBudget={"enabled": False})
+    world.patch(monitoring=None, networkPolicy=None, gateway=None, podDisruptionBudget={"enabled": False})
     for kind in _KINDS:
         _wait(world, kind, there=False)
 

@@ -11,6 +11,7 @@ from dsd_operator.api.common import EMPTIED, ApiModel, defaults_of, field_extra
 from dsd_operator.api.disruption import PodDisruptionBudget
 from dsd_operator.api.drafter import Drafter
 from dsd_operator.api.engine import Engine
+from dsd_operator.api.gateway import Gateway
 from dsd_operator.api.model import Model
 from dsd_operator.api.monitoring import Monitoring
 from dsd_operator.api.network import NetworkPolicy
@@ -118,4 +119,9 @@ class Spec(ApiModel):
         default_factory=PodDisruptionBudget,
         description="How many pods the drain of nodes may take at once. A change touches no pod.",
         json_schema_extra=defaults_of(PodDisruptionBudget),
+    )
+    gateway: Gateway = Field(
+        default_factory=Gateway,
+        description="The engines behind a Gateway: an InferencePool, an HTTPRoute. A change touches no pod.",
+        json_schema_extra=dict(EMPTIED),
     )

@@ -34,21 +34,28 @@ REPLICA_SET: Final = Resource("apps/v1", "ReplicaSet", "replicasets")
 CONTROLLER_REVISION: Final = Resource("apps/v1", "ControllerRevision", "controllerrevisions")
 STATEFUL_SET: Final = Resource("apps/v1", "StatefulSet", "statefulsets")
 LEADER_WORKER_SET: Final = Resource("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkersets")
-STATEFUL_SET: Final = Resource("apps/v1", "StatefulSet", "statefulsets")
-LEADER_WORKER_SET: Final = Resource("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkersets")
 POD: Final = Resource("v1", "Pod", "pods")
 CLAIM: Final = Resource("v1", "PersistentVolumeClaim", "persistentvolumeclaims")
 POD_MONITOR: Final = Resource("monitoring.coreos.com/v1", "PodMonitor", "podmonitors")
 POD_DISRUPTION_BUDGET: Final = Resource("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
 NETWORK_POLICY: Final = Resource("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies")
 HORIZONTAL_POD_AUTOSCALER: Final = Resource("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers")
+INFERENCE_POOL: Final = Resource("inference.networking.k8s.io/v1", "InferencePool", "inferencepools")
+HTTP_ROUTE: Final = Resource("gateway.networking.k8s.io/v1", "HTTPRoute", "httproutes")
 EVENT: Final = Resource("events.k8s.io/v1", "Event", "events")
 
 APPLIED: Final = (SERVICE_ACCOUNT, CONFIG_MAP, SERVICE, DEPLOYMENT)
 """What the operator creates for each DSDDeployment; a LEADER_WORKER_SET instead of the Deployment for engines that span
 several nodes."""
 
-EXTRA: Final = (CLAIM, POD_MONITOR, POD_DISRUPTION_BUDGET, NETWORK_POLICY)
+EXTRA: Final = (
+    CLAIM,
+    POD_MONITOR,
+    POD_DISRUPTION_BUDGET,
+    NETWORK_POLICY,
+    INFERENCE_POOL,
+    HTTP_ROUTE,
+)
 """What it creates where it is wanted, and deletes where it is not (`render.extras`)."""
 
 _BY_KIND: Final = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dsd_operator.api import DSDDeployment
-from dsd_operator.render import cache, network_policy, pod_disruption_budget, pod_monitor
+from dsd_operator.render import cache, http_route, inference_pool, network_policy, pod_disruption_budget, pod_monitor
 from dsd_operator.render.context import RenderContext
 from dsd_operator.render.fit import Fit, as_it_is
 from dsd_operator.render.owner import child_metadata
@@ -65,6 +65,23 @@ EXTRAS: Final = (
         network_policy.KIND,
         wanted=lambda resource: resource.spec.network_policy.enabled,
         render=network_policy.network_policy,
+    ),
+    Extra(
+        inference_pool.API_VERSION,
+        inference_pool.KIND,
+        wanted=inference_pool.is_wanted,
+        render=lambda resource, _: inference_pool.inference_pool(resource),
+        advice=(
+            "install the CRDs of the Gateway API Inference Extension (v1.0 or newer), or set "
+            "spec.gateway.inferencePool.enabled to false"
+        ),
+    ),
+    Extra(
+        http_route.API_VERSION,
+        http_route.KIND,
+        wanted=http_route.is_wanted,
+        render=lambda resource, _: http_route.http_route(resource),
+        advice="install the CRDs of the Gateway API, or set spec.gateway.httpRoute.enabled to false",
     ),
 )
 

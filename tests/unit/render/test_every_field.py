@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 
 from dsd_operator.api.envelope import envelope, envelope_hash
+from dsd_operator.render.extras import BY_KIND
 from dsd_operator.render.plan import digest
 from dsd_operator.render.preflight import problems
 from tests.unit.resources import manifests, resource
@@ -56,6 +57,14 @@ class Change:
 
     after: Mapping[str, Any]
     before: Mapping[str, Any] = field(default_factory=dict)
+
+
+POOL: Final = "gateway.inferencePool"
+PICKER: Final = {"name": "picker"}
+POOLED: Final = {"enabled": True, "endpointPicker": PICKER}
+ROUTE: Final = "gateway.httpRoute"
+GATEWAY: Final = {"name": "public"}
+ROUTED: Final = {"enabled": True, "parentRefs": [GATEWAY]}
 
 
 def to(path: str, value: Any, **before: Any) -> Change:
@@ -111,6 +120,7 @@ CHANGES: Final[Mapping[str, Change]] = {
     "engine.dtype": to("engine.dtype", "bfloat16"),
     "engine.quantization": to("engine.quantization", "awq"),
     "engine.tensorParallelSize": to("engine.tensorParallelSize", 2),
+    "engine.nodes": to("engine.nodes", 2, **{"engine.tensorParallelSize": 2}),
     "engine.gpuMemoryUtilization": to("engine.gpuMemoryUtilization", 0.8),
     "engine.extraArgs": to("engine.extraArgs", ["--seed=1"]),
     "engine.env[].name": Change({"engine.env": [{"name": "B", "value": "1"}]}, {"engine.env": PLAIN}),
@@ -168,6 +178,21 @@ CHANGES: Final[Mapping[str, Change]] = {
     },
     "podDisruptionBudget.enabled": to("podDisruptionBudget.enabled", False),
     "podDisruptionBudget.maxUnavailable": to("podDisruptionBudget.maxUnavailable", "25%"),
+    "gateway.inferencePool.enabled": to("gateway.inferencePool.enabled", True, **{f"{POOL}.endpointPicker": PICKER}),
+    **{
+        f"{POOL}.endpointPicker.{name}": to(
+            POOL, {"enabled": True, "endpointPicker": {**PICKER, name: value}}, **{POOL: POOLED}
+        )
+        for name, value in (("name", "other"), ("port", 9443), ("failureMode", "FailOpen"))
+    },
+    "gateway.httpRoute.enabled": to("gateway.httpRoute.enabled", True, **{f"{ROUTE}.parentRefs": [GATEWAY]}),
+    **{
+        f"{ROUTE}.parentRefs[].{name}": to(
+            ROUTE, {"enabled": True, "parentRefs": [{**GATEWAY, name: value}]}, **{ROUTE: ROUTED}
+        )
+        for name, value in (("name", "other"), ("namespace", "infra"), ("sectionName", "https"), ("port", 443))
+    },
+    "gateway.httpRoute.hostnames": to(ROUTE, {**ROUTED, "hostnames": ["llama.example"]}, **{ROUTE: ROUTED}),
     "podTemplate.spec": to("podTemplate.spec", {"nodeSelector": {"pool": "a"}}),
 }  # fmt: skip
 
@@ -177,11 +202,10 @@ def observed_effect(before: dict[str, dict[str, Any]], after: dict[str, dict[str
     changed = {kind for kind in {*before, *after} if digest(before.get(kind, {})) != digest(after.get(kind, {}))}
     if changed == {"ConfigMap"}:
         return Effect.HOT
-    if (
-        changed <= {"PersistentVolumeClaim", "PodMonitor", "Service", "NetworkPolicy", "PodDisruptionBudget"}
-        and changed
-    ):
+    if changed and changed <= {*BY_KIND, "Service"}:
         return Effect.BESIDE
+    if changed == {"Deployment", "LeaderWorkerSet"}:
+        return Effect.ROLLED
     if changed != {"Deployment"}:
         return None
     one, other = before["Deployment"]["spec"], after["Deployment"]["spec"]

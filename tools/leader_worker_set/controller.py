@@ -72,7 +72,8 @@ def _start(kubeconfig: Path, folder: Path, webhook: int, health: int) -> "subpro
         "leaderElection": {"leaderElect": False},
     }
     (folder / "configuration.yaml").write_text(yaml.safe_dump(settings))
-    command = [program(TOOL.name), f"--config={folder / 'configuration.yaml'}", f"--kubeconfig={kubeconfig}"]
+    command: list[str | Path] = [program(TOOL.name), f"--config={folder / 'configuration.yaml'}"]
+    command.append(f"--kubeconfig={kubeconfig}")
     with (folder / "controller.log").open("wb") as output:
         return subprocess.Popen(command, stdout=output, stderr=output, env=_ENVIRONMENT, preexec_fn=end_with_parent)
 

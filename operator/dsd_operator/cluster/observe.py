@@ -16,7 +16,7 @@ from dsd_operator.cluster.errors import ApiError
 from dsd_operator.cluster.ownership import Claim, claim, controller
 from dsd_operator.render import leader_worker_set as groups
 from dsd_operator.render.labels import all_pods, is_worker, joined, selector_string
-from dsd_operator.render.names import Names, names_for
+from dsd_operator.render.names import names_for
 from dsd_operator.render.owner import owner_reference
 from dsd_operator.status.cache import ExistingClaim
 from dsd_operator.status.observed import Observed
@@ -91,15 +91,18 @@ async def look(client: Client, namespace: str, name: str, groups_too: bool) -> F
     The other way round a pass could take them for damaged, and tie them to a resource that is about to go.
     """
     names = names_for(name)
-    children, replica_sets, pods, found_groups = await asyncio.gather(
+    children, replica_sets, pods, group = await asyncio.gather(
         asyncio.gather(*(client.get(kind, namespace, names.base) for kind in resources.APPLIED)),
         client.list(resources.REPLICA_SET, namespace, selector_string(names)),
         client.list(resources.POD, namespace, joined(all_pods(names))),
-        _groups(client, namespace, names) if groups_too else _no_groups(),
+        client.get(resources.LEADER_WORKER_SET, namespace, names.group) if groups_too else _nothing(),
     )
     live = {r.kind: child for r, child in zip(resources.APPLIED, children, strict=True) if child is not None}
-    group, stateful_sets = found_groups
+    stateful_sets: Sequence[Object] = ()
     if group is not None:
+        # After the pods: each group that is made anew gets a StatefulSet of its own, and a pod whose owner was not
+        # read would be a stranger's.
+        stateful_sets = await client.list(resources.STATEFUL_SET, namespace, groups.members(names))
         live[groups.KIND] = group
     return Found(live, replica_sets, pods, stateful_sets, groups_too)
 
@@ -115,17 +118,8 @@ async def existing_claim(client: Client, resource: DSDDeployment) -> ExistingCla
         return None
 
 
-async def _groups(client: Client, namespace: str, names: Names) -> tuple[Object | None, Sequence[Object]]:
-    """The LeaderWorkerSet and what its controller made of it."""
-    group, stateful_sets = await asyncio.gather(
-        client.get(resources.LEADER_WORKER_SET, namespace, names.group),
-        client.list(resources.STATEFUL_SET, namespace, groups.members(names)),
-    )
-    return group, stateful_sets
-
-
-async def _no_groups() -> tuple[None, Sequence[Object]]:
-    return None, ()
+async def _nothing() -> None:
+    return None
 
 
 def _uids(objects: Iterable[Object | None]) -> set[str]:

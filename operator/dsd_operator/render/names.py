@@ -30,8 +30,8 @@ class Names:
     """`base` is the name of every child but the LeaderWorkerSet, whose is `group`; `label` the value of the label
     dsd-operator.io/deployment.
 
-    `group` always carries the hash: what the LeaderWorkerSet's controller makes is called `group`, `group-0`, `group-1`
-    and so on, and with a plain name that could be the Service of another resource.
+    `group` always carries a hash, and another one than `base` would: what the LeaderWorkerSet's controller makes is
+    called `group`, `group-0`, `group-1` and so on, Services among it, and must not meet those of any resource.
     """
 
     base: str
@@ -41,7 +41,7 @@ class Names:
 
 def names_for(resource_name: str) -> Names:
     """Names for the resource called `resource_name`: valid, deterministic, and never those of another resource."""
-    return Names(_base(resource_name), _label(resource_name), _hashed(resource_name, MAX_GROUP_LENGTH))
+    return Names(_base(resource_name), _label(resource_name), _group(resource_name))
 
 
 def _base(name: str) -> str:
@@ -59,8 +59,13 @@ def _label(name: str) -> str:
     return _hashed(name)
 
 
-def _hashed(name: str, length: int = MAX_BASE_LENGTH) -> str:
-    digest = hashlib.sha256(name.encode()).hexdigest()[:_HASH_LENGTH]
+def _group(name: str) -> str:
+    return _hashed(name, MAX_GROUP_LENGTH, f"{name}/group")
+
+
+def _hashed(name: str, length: int = MAX_BASE_LENGTH, text: str = "") -> str:
+    """Letters of `name` and a hash of it, or of `text`."""
+    digest = hashlib.sha256((text or name).encode()).hexdigest()[:_HASH_LENGTH]
     letters = re.sub(r"[^a-z0-9]+", "-", name)
     if not letters[:1].isalpha():
         letters = f"d-{letters}"

@@ -1,0 +1,93 @@
+"""Counts of a LeaderWorkerSet, taken from its pods: an engine counts when all of its group is there."""
+
+from typing import Any, Final
+
+import pytest
+
+from dsd_operator.status.observed import Observed
+from dsd_operator.status.rollout import rollout_of
+from dsd_operator.status.summarize import summarize
+from dsd_operator.status.workload import of_deployment, of_groups
+from tests.unit.resources import manifests, resource
+from tests.unit.status.cluster import NOW, deployment, outcome, pod
+
+DOMAIN: Final = "leaderworkerset.sigs.k8s.io"
+NODES: Final = resource({"engine.nodes": 2, "engine.tensorParallelSize": 2, "replicas": 2})
+LIVE: Final = manifests(NODES)["LeaderWorkerSet"]
+PODS: Final = "dsd-operator.io/pods"
+
+
+def stateful_set(mark: str | None = None, replicas: int = 2, revision: str = "new") -> dict[str, Any]:
+    leader = LIVE["spec"]["leaderWorkerTemplate"]["leaderTemplate"]["metadata"]["annotations"]
+    template = {"metadata": {"annotations": {PODS: mark or leader[PODS]}}}
+    labels = {f"{DOMAIN}/template-revision-hash": revision}
+    return {
+        "metadata": {"labels": labels, "annotations": {f"{DOMAIN}/replicas": str(replicas)}},
+        "spec": {"template": template},
+    }
+
+
+def leader(index: int, revision: str = "new", **fields: Any) -> dict[str, Any]:
+    made = pod(f"demo-{index}", **fields)
+    made["metadata"]["labels"] = {f"{DOMAIN}/template-revision-hash": revision}
+    made["metadata"]["annotations"] = {f"{DOMAIN}/size": "2"}
+    return made
+
+
+def worker(index: int, **fields: Any) -> dict[str, Any]:
+    made = pod(f"demo-{index}-1", **fields)
+    made["metadata"]["annotations"] = {f"{DOMAIN}/leader-name": f"demo-{index}"}
+    return made
+
+
+def test_whole_groups_are_ready() -> None:
+    found = of_groups(LIVE, stateful_set(), [leader(0), leader(1)], [worker(0), worker(1)])
+    assert (found.kind, found.current, found.replicas, found.updated, found.ready) == ("LeaderWorkerSet", True, 2, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("leaders", "workers"),
+    [
+        ([leader(0, ready=False)], [worker(0)]),
+        ([leader(0)], [worker(0, ready=False)]),
+        ([leader(0)], [worker(0, phase="Failed")]),
+        ([leader(0)], []),
+        ([leader(0)], [worker(1)]),
+    ],
+    ids=["leader-not-ready", "worker-not-ready", "worker-failed", "no-worker", "worker-of-another"],
+)
+def test_a_group_that_is_not_whole_is_not_ready(leaders: list[Any], workers: list[Any]) -> None:
+    found = of_groups(LIVE, stateful_set(), leaders, workers)
+    assert (found.replicas, found.ready) == (1, 0)
+
+
+def test_an_older_group_is_not_updated() -> None:
+    found = of_groups(LIVE, stateful_set(), [leader(0, "old"), leader(1)], [worker(0), worker(1)])
+    assert (found.updated, found.ready) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "seen", [None, stateful_set(mark="another"), stateful_set(replicas=1)], ids=["none", "older-pods", "other-count"]
+)
+def test_a_controller_that_has_not_seen_the_spec_is_not_current(seen: Any) -> None:
+    found = of_groups(LIVE, seen, [leader(0), leader(1)], [worker(0), worker(1)])
+    assert not found.current
+    status = summarize(NODES, Observed((found,), (), None), outcome(), NOW)
+    assert {c["type"]: c["status"] for c in status["conditions"]}["Ready"] == "False"
+
+
+def test_what_is_left_of_the_other_kind_serves_and_is_not_done() -> None:
+    old = of_deployment(deployment(replicas=1, updated=1, ready=1), ())
+    new = of_groups(LIVE, stateful_set(), [leader(0)], [worker(0)])
+    found = rollout_of(NODES, Observed((old, new), (), None), outcome())
+    assert (found.kind, found.replicas, found.updated, found.ready) == ("LeaderWorkerSet", 2, 1, 2)
+    assert not found.complete
+
+
+def test_a_refused_worker_pod_is_told() -> None:
+    waiting = {"name": "engine", "ready": False, "state": {"waiting": {"reason": "ErrImagePull", "message": "no"}}}
+    broken = worker(0, ready=False, containerStatuses=[waiting])
+    found = of_groups(LIVE, stateful_set(), [leader(0, ready=False)], [broken])
+    status = summarize(NODES, Observed((found,), (leader(0, ready=False),), None, (broken,)), outcome(), NOW)
+    ready = next(c for c in status["conditions"] if c["type"] == "Ready")
+    assert (ready["reason"], "demo-0-1" in ready["message"]) == ("ImagePullBackOff", True)

@@ -14,6 +14,10 @@ SPEC: Final[Schema] = crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"][
 MISSING: Final = object()
 """As a value: the field is left out."""
 
+_OTHER_TYPES: Final[Mapping[str, Json]] = {
+    "boolean": {"quoted": "true", "a number": 1},
+    "object": {"a list": ["x"], "text": "x"},
+}
 _MANY: Final = 2**31 - 1
 _LONGEST: Final = 5000
 """Characters or items: what a schema allows above it is not tried."""
@@ -103,7 +107,7 @@ def refused(schema: Schema) -> dict[str, Any]:
     found = {"string": _strings, "integer": _numbers, "number": _numbers, "array": _arrays}.get(str(kind))
     if found is not None:
         return found(schema)
-    return {"boolean": {"quoted": "true", "a number": 1}, "object": {"a list": ["x"], "text": "x"}}.get(str(kind), {})
+    return dict(_OTHER_TYPES.get(str(kind), {}))
 
 
 def _strings(schema: Schema) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Plain requests to an API server as the administrator: hundreds of objects at a time, many requests side by side."""
 
 import ssl
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,7 +116,7 @@ class Server:
                     found.setdefault(owner["uid"], []).append({**thing, "kind": kind.kind})
         return found
 
-    def _list(self, kind: Resource) -> Sequence[Json] | Any:
+    def _list(self, kind: Resource) -> list[Json]:
         answer = self._client.get(kind.path(self.namespace))
         if answer.status_code == httpx.codes.NOT_FOUND:
             return []

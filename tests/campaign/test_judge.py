@@ -6,8 +6,9 @@ from typing import Any
 from dsd_operator.status.reasons import Reason
 from tests.campaign.judge import Fresh, Turn, judge
 from tests.campaign.picture import Picture, differences
+from tests.unit.resources import BASE
 
-START: dict[str, Any] = {"model": {"name": "a/b"}, "replicas": 0}
+START: dict[str, Any] = {**BASE["spec"], "replicas": 0}
 HEALTHY = {"status": "True", "reason": "Ready", "message": "m"}
 INVALID = {"status": "False", "reason": Reason.INVALID_SPEC, "message": "m"}
 
@@ -19,7 +20,7 @@ def deployed(template: str = "t", schedule: str = "s", rolls: int = 1, **changes
 
 
 def complaints(before: Picture, after: Picture, fresh: Picture | None, **spec: Any) -> list[str]:
-    reached = "smoothing.dwellSteps" if "smoothing" in spec else ""
+    reached = {"smoothing": "smoothing.dwellSteps", "model": "model.name"}.get("".join(spec), "")
     return list(judge(Turn(START, before, START | spec, after, Fresh(fresh), reaches=reached)))
 
 
@@ -42,15 +43,17 @@ def test_a_status_that_is_left_over_shows() -> None:
 
 
 def test_a_change_that_nothing_shows_is_a_field_that_is_ignored() -> None:
-    assert "is the same" in complaints(deployed(), deployed(), deployed(), model={"name": "a/c"})[0]
-    assert "documented as 'hot'" in complaints(deployed(), deployed(), deployed(), smoothing={"dwellSteps": 2})[0]
+    (found,) = complaints(deployed(), deployed(), deployed(), smoothing={"dwellSteps": 2})
+    assert "documented as 'hot'" in found
+    (found,) = complaints(deployed(), deployed(), deployed(), model={"name": "a/c"})
+    assert "documented as 'rolled'" in found
 
 
 def test_a_template_that_rolls_twice_or_for_a_hot_field_shows() -> None:
     (found,) = complaints(deployed(), deployed("u", rolls=3), deployed("u"), model={"name": "a/c"})
     assert "rolled 2 times" in found
-    found = complaints(deployed(), deployed("u", rolls=2), deployed("u"), smoothing={"dwellSteps": 2})[0]
-    assert "documented envelope" in found
+    found = complaints(deployed(), deployed("u", "z", rolls=2), deployed("u", "z"), smoothing={"dwellSteps": 2})[0]
+    assert "the envelope is the same" in found
 
 
 def test_what_a_refused_value_leaves_behind_shows() -> None:

@@ -51,6 +51,8 @@ class Metrics:
             ["ready"],
             registry=registry,
         )
+        for status in ("true", "false", "unknown"):
+            self._managed.labels(status)  # 0 from the start
         self._condition = Gauge(
             "dsd_operator_condition",
             "1 for each condition of a DSDDeployment as it stands.",
@@ -105,6 +107,7 @@ class Metrics:
 
     def _replace(self, namespace: str, name: str, new: dict[str, tuple[str, str]]) -> None:
         old = self._conditions.pop((namespace, name), {})
+        self._count_ready(old, new)
         for kind, (status, reason) in old.items():
             if new.get(kind) != (status, reason):
                 self._condition.remove(namespace, name, kind, status, reason)
@@ -112,9 +115,14 @@ class Metrics:
             self._condition.labels(namespace, name, kind, status, reason).set(1)
         if new:
             self._conditions[namespace, name] = new
-        self._count_ready()
 
-    def _count_ready(self) -> None:
-        ready = [conditions.get("Ready", ("Unknown", ""))[0] for conditions in self._conditions.values()]
-        for status in ("True", "False", "Unknown"):
-            self._managed.labels(status.lower()).set(ready.count(status))
+    def _count_ready(self, old: Mapping[str, tuple[str, str]], new: Mapping[str, tuple[str, str]]) -> None:
+        """Move one resource between the counts: counting all of them in each pass would cost more than the pass."""
+        if old:
+            self._managed.labels(_ready(old)).dec()
+        if new:
+            self._managed.labels(_ready(new)).inc()
+
+
+def _ready(conditions: Mapping[str, tuple[str, str]]) -> str:
+    return conditions.get("Ready", ("Unknown", ""))[0].lower()

@@ -45,7 +45,8 @@ class Recorder:
 
     def _is_repeated(self, uid: str, event: Event) -> bool:
         now = self.clock()
-        self._posted = {key: at for key, at in self._posted.items() if now - at < _SAME_AGAIN_SECONDS}
+        while self._posted and now - next(iter(self._posted.values())) >= _SAME_AGAIN_SECONDS:
+            del self._posted[next(iter(self._posted))]  # the oldest is the first
         repeated = (uid, event) in self._posted
         self._posted.setdefault((uid, event), now)
         return repeated

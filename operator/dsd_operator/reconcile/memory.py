@@ -30,6 +30,8 @@ class PodRecord:
     """What the task brings, or the last one brought."""
     shown: PushResult | None = None
     """What a pass told of the pod because the task had not ended."""
+    late: bool = False
+    """Whether the pass that asked the pod last ended before the answer came."""
     failures: int = 0
     not_before: float = 0.0
     """Monotonic seconds; until then the latest delivery stands."""

@@ -4,6 +4,7 @@ Also to those that are not ready: without its schedule a pod does not get so.
 
 A pod that does not answer is unknown, and holds up nobody: its file brings the schedule. A pass waits for a pod one
 second at most; a slower delivery goes on in the background and wakes the resource when it has something new to say.
+For a pod that was late the next pass hardly waits, so that it costs the others nothing when changes follow each other.
 After two failures in a row a pod is left in peace for a while.
 """
 
@@ -22,6 +23,9 @@ from dsd_runtime.protocol import Revision
 
 WAIT_SECONDS: Final = 1.0
 """A pass waits this long for deliveries that it started itself."""
+
+LATE_WAIT_SECONDS: Final = 0.1
+"""And this long where the pod was late the last time: enough for one that answers again."""
 
 _PATIENCE: Final = 2
 _FIRST_PAUSE_SECONDS: Final = 5.0
@@ -62,11 +66,9 @@ class Pusher:
         able = {pod["metadata"]["uid"]: pod for pod in pods if can_serve(pod)}
         self._drop(record for uid, record in memory.pods.items() if uid not in able)
         memory.pods = {uid: memory.pods.get(uid) or PodRecord() for uid in able}
-        started = [
-            task for uid, pod in able.items() if (task := self._start(target, pod, memory.pods[uid])) is not None
-        ]
-        if started:
-            await asyncio.wait(started, timeout=self.wait)
+        started = [record for uid, pod in able.items() if self._start(target, pod, record := memory.pods[uid])]
+        await self._wait([record for record in started if not record.late], self.wait)
+        await self._wait([record for record in started if record.late], min(self.wait, LATE_WAIT_SECONDS))
         found = [self._look(target, able[uid], record) for uid, record in memory.pods.items()]
         return Report(tuple(d.result for d in found), tuple(d.overtaken for d in found if d.overtaken is not None))
 
@@ -79,17 +81,25 @@ class Pusher:
         for task in self._running:
             task.cancel()
 
-    def _start(self, target: Target, pod: Pod, record: PodRecord) -> "asyncio.Task[Delivery] | None":
+    async def _wait(self, records: Sequence[PodRecord], seconds: float) -> None:
+        """Wait for the deliveries to these pods, and remember which of them were late."""
+        tasks = [record.task for record in records if record.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=seconds)
+        for record in records:
+            record.late = record.task is not None and not record.task.done()
+
+    def _start(self, target: Target, pod: Pod, record: PodRecord) -> bool:
         """Start a delivery, unless one of the same target runs, or there is nobody to deliver to."""
         ip = pod.get("status", {}).get("podIP")
         if not ip or not is_up(pod):
             self._drop([record])
-            record.delivery, record.failures, record.not_before = None, 0, 0.0
-            return None
+            record.delivery, record.failures, record.not_before, record.late = None, 0, 0.0, False
+            return False
         if record.task is not None and record.target == target:
-            return None
+            return False
         if record.delivery is not None and self.clock() < record.not_before:
-            return None
+            return False
         self._drop([record])
         known = record.delivery.reported if record.delivery is not None else None
         # A task of its own: the pass may end before it.
@@ -97,7 +107,7 @@ class Pusher:
         record.task, record.target, record.shown = task, target, None
         self._running.add(task)
         task.add_done_callback(lambda done: self._finish(done, record))
-        return task
+        return True
 
     def _finish(self, task: "asyncio.Task[Delivery]", record: PodRecord) -> None:
         self._running.discard(task)

@@ -457,3 +457,23 @@ def test_addresses_are_bracketed(ip: str, url: str) -> None:
 def test_what_is_no_address_is_no_url(ip: str) -> None:
     with pytest.raises(ValueError, match="address"):
         pod_url(ip, "/x")
+
+
+async def test_a_pod_that_was_late_is_not_waited_for_again_until_it_answers(world: World) -> None:
+    slow, quick = await world.engine(), await world.engine()
+    slow.hang.clear()
+    pusher = await world.pusher(wait=0.05)
+    await pusher.push(target(), world.pods, world.memory)
+    pusher.wait = 1e9  # longer than the test may take
+    async with asyncio.timeout(60):
+        report = await pusher.push(target(3, OLD), world.pods, world.memory)
+    assert states(report) == [PushState.UNREACHABLE, PushState.APPLIED]
+    assert quick.status.schedule is not None
+    assert quick.status.schedule.ranges == OLD
+    slow.hang.set()
+    await world.awake.wait()
+    assert world.memory.pods["uid-0"].delivery is not None
+    await pusher.push(target(3, OLD), world.pods, world.memory)
+    assert not world.memory.pods["uid-0"].late
+    report = await pusher.push(target(4, NEW), world.pods, world.memory)
+    assert states(report) == [PushState.APPLIED] * 2

@@ -29,18 +29,21 @@ def register(registry: kopf.OperatorRegistry, wakeups: Wakeups) -> None:
     """Register all handlers."""
 
     async def on_resource(event: Any, body: Any, namespace: str | None, name: str, **_: Any) -> None:
-        _note(wakeups, event, body)
-        wakeups.resource(Key(namespace or "", name))
+        deleted = _note(wakeups, event, body)
+        wakeups.own(Key(namespace or "", name), body, deleted)
 
     async def on_child(event: Any, body: Any, namespace: str | None, **_: Any) -> None:
-        _note(wakeups, event, body)
-        wakeups.child(namespace or "", body)
+        deleted = _note(wakeups, event, body)
+        wakeups.child(namespace or "", body, deleted)
 
     kopf.on.event(GROUP, VERSION, PLURAL, id=PLURAL, registry=registry)(on_resource)
     for group, version, plural in CHILDREN:
         kopf.on.event(group, version, plural, id=plural, registry=registry)(on_child)
 
 
-def _note(wakeups: Wakeups, event: Any, body: Any) -> None:
-    note = wakeups.watches.gone if event["type"] == _DELETED else wakeups.watches.shown
+def _note(wakeups: Wakeups, event: Any, body: Any) -> bool:
+    """Tell what the watch showed; whether it was the object's end."""
+    deleted: bool = event["type"] == _DELETED
+    note = wakeups.watches.gone if deleted else wakeups.watches.shown
     note(body)
+    return deleted

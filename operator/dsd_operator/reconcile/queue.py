@@ -117,6 +117,10 @@ class WorkQueue:
         """Whether the key waits for a pass."""
         return key in self._waiting
 
+    def runs(self, key: Key) -> bool:
+        """Whether the key's pass runs now."""
+        return key in self._running
+
     @property
     def depth(self) -> int:
         """Keys that wait for a worker."""

@@ -122,6 +122,8 @@ class Reconciler:
         work = await self._work(key, resource, snapshot, memory)
         for child in (work.snapshot.live.get("Deployment"), work.snapshot.observed.config_map):
             self.watches.read(child)
+        for child in work.children.applied:
+            self.watches.echoes.wrote(child)
         outcome = work.outcome(problems(resource))
         observed = replace(work.snapshot.observed, claim=await existing_claim(self.client, resource))
         await self._publish(body, summarize(resource, observed, outcome, self._timestamp()))
@@ -199,6 +201,8 @@ class Reconciler:
             kind = {"apiVersion": body["apiVersion"], "kind": body["kind"]}
             written = await self.client.apply_status({**kind, "metadata": identity, "status": status})
             self.watches.read(written)
+            if written["metadata"]["generation"] == meta["generation"]:  # else it holds a spec that is still to be read
+                self.watches.echoes.wrote(written)
             await self.recorder.post(body, transitions(old, status))
         self.metrics.set_status(meta["namespace"], meta["name"], status)
 

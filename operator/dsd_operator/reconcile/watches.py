@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dsd_operator.api.constants import KIND
+from dsd_operator.reconcile.echoes import Echoes
 from dsd_operator.render.labels import MANAGED_BY_LABEL, MANAGER
 
 GRACE_SECONDS: Final = 180.0
@@ -33,6 +34,7 @@ class Watches:
 
     clock: Callable[[], float]
     """Monotonic seconds."""
+    echoes: Echoes = field(default_factory=Echoes)
     _shown: dict[Reference, _Shown] = field(default_factory=dict)
     _expected: dict[Reference, float] = field(default_factory=dict)
 
@@ -65,6 +67,7 @@ class Watches:
 
     def forget(self, namespace: str, *names: str) -> None:
         """The objects of these names are gone, and a pass saw that."""
+        self.echoes.forget(namespace, *names)
         for reference in [r for r in self._expected if r[1] == namespace and r[2] in names]:
             del self._expected[reference]
 

@@ -45,7 +45,9 @@ class Workers:
             self._started[key] = started = self.clock()
             try:
                 with about(*key):
-                    self._settle(key, await self._pass(key))
+                    end = await self._pass(key)
+                    self.wakeups.passed(key)
+                    self._settle(key, end)
             finally:
                 del self._started[key]
                 self.queue.done(key)

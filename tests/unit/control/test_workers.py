@@ -144,8 +144,12 @@ async def test_an_event_during_a_pass_leads_to_another(world: World) -> None:
     assert world.workers.longest_pass() == 0
 
 
-def child(label: str) -> dict[str, Any]:
-    return {"metadata": {"labels": {"dsd-operator.io/deployment": label}}}
+def child(label: str, version: str = "1", kind: str = "Pod", **meta: Any) -> dict[str, Any]:
+    labels = {"dsd-operator.io/deployment": label}
+    return {
+        "kind": kind,
+        "metadata": {"namespace": "ns", "name": "a", "resourceVersion": version, "labels": labels} | meta,
+    }
 
 
 async def test_a_child_wakes_its_resource(world: World) -> None:
@@ -156,9 +160,73 @@ async def test_a_child_wakes_its_resource(world: World) -> None:
     for stranger in strangers:
         world.wakeups.child("ns", stranger)
     world.wakeups.child("elsewhere", child("a"))
+    world.clock.advance(1)
     assert world.queue.depth == 0
     world.wakeups.child("ns", child("a"))
+    world.clock.advance(1)
     assert A in world.queue
+
+
+async def test_a_burst_of_children_s_events_leads_to_one_pass(world: World) -> None:
+    world.wakeups.learn(A)
+    for version in ("1", "2", "3"):
+        world.wakeups.child("ns", child("a", version))
+        await world.settle()
+    assert world.reconciler.passes == []
+    world.clock.advance(1)
+    await world.settle()
+    world.clock.advance(1)
+    await world.settle()
+    assert world.reconciler.passes == [A]
+
+
+@pytest.mark.parametrize("early", [True, False], ids=["during the pass", "after it"])
+async def test_what_a_pass_wrote_wakes_nobody(world: World, early: bool) -> None:
+    written, later = child("a", "7"), child("a", "8")
+    world.reconciler.gate.clear()
+    world.wakeups.resource(A)
+    await world.settle()
+    if early:
+        world.wakeups.child("ns", written)
+    world.wakeups.watches.echoes.wrote(written)
+    world.reconciler.gate.set()
+    await world.settle()
+    if not early:
+        world.wakeups.child("ns", written)
+    world.clock.advance(1)
+    await world.settle()
+    assert world.reconciler.passes == [A]
+    world.wakeups.child("ns", later)
+    world.clock.advance(1)
+    await world.settle()
+    assert world.reconciler.passes == [A, A]
+
+
+@pytest.mark.parametrize(
+    ("thing", "deleted"),
+    [
+        (child("a", "8"), False),
+        (child("a", "7", kind="Service"), False),
+        (child("a", "7", deletionTimestamp="2026-01-01T00:00:00Z"), False),
+        (child("a", "7"), True),
+    ],
+    ids=["a newer version", "another object", "one that leaves", "one that left"],
+)
+@pytest.mark.parametrize("early", [True, False], ids=["during the pass", "after it"])
+async def test_whatever_else_happens_does(world: World, thing: dict[str, Any], deleted: bool, early: bool) -> None:
+    world.reconciler.gate.clear()
+    world.wakeups.resource(A)
+    await world.settle()
+    world.wakeups.watches.echoes.wrote(child("a", "7"))
+    if early:
+        world.wakeups.child("ns", thing, deleted)
+    world.reconciler.gate.set()
+    await world.settle()
+    if not early:
+        world.wakeups.child("ns", thing, deleted)
+    world.clock.advance(1)
+    await world.settle()
+    assert world.reconciler.passes == [A, A]
 
 
 async def test_children_of_a_long_name_find_it(world: World) -> None:
@@ -167,6 +235,7 @@ async def test_children_of_a_long_name_find_it(world: World) -> None:
     key = Key("ns", "x" * 200)
     world.wakeups.learn(key)
     world.wakeups.child("ns", child(names_for(key.name).label))
+    world.clock.advance(1)
     assert key in world.queue
 
 
@@ -175,6 +244,7 @@ async def test_a_resource_that_is_gone_is_forgotten(world: World) -> None:
     world.wakeups.resource(A)
     await world.settle()
     world.wakeups.child("ns", child("a"))
+    world.clock.advance(1)
     assert world.queue.depth == 0
     assert world.count("gone") == 1
 
@@ -189,6 +259,7 @@ async def test_one_that_came_back_meanwhile_is_not(world: World) -> None:
     await world.settle()
     assert world.reconciler.passes == [A, A]
     world.wakeups.child("ns", child("a"))
+    world.clock.advance(1)
     assert A in world.queue
 
 

@@ -13,7 +13,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from dsd_runtime import compat, config_file, draining, last_words, metrics_folder, resolved
+from dsd_runtime import compat, config_file, draining, follow, last_words, metrics_folder, resolved
 from dsd_runtime.causes import known_cause
 from dsd_runtime.convert.keys import TABLE_KEY, read_keys
 from dsd_runtime.convert.methods import method_problem
@@ -41,6 +41,8 @@ DRAIN_SECONDS: Final = 30
 """How long requests that are open at SIGTERM may go on, where nobody says. vLLM's own default is to abort them at
 once."""
 
+WAIT_FOR_LEADER: Final = "--dsd-wait-for-leader"
+
 USAGE: Final = """\
 usage: dsd-serve MODEL --speculative-config JSON [--dsd-config FILE] [options of vllm serve]
 
@@ -52,6 +54,7 @@ options of dsd-serve:
                               (default: 0..maximum up to a maximum of 4, else 0, 1, half, maximum)
   --shutdown-timeout SECONDS  vLLM's: how long open requests may go on after SIGTERM or Ctrl-C (default here: 30,
                               or DSD_DRAIN_TIMEOUT_SECONDS)
+  --dsd-wait-for-leader       alone: serve nothing, and end when the leader of this worker's group has ended
   -h, --help                  show this; `vllm serve --help` shows the other options
 
 environment:
@@ -243,6 +246,9 @@ def main() -> NoReturn:
         print(USAGE, end="")
         sys.exit(0)
     try:
+        if words == [WAIT_FOR_LEADER]:
+            follow.wait_for_leader()
+            sys.exit(0)
         run(words)
     except (UsageError, config_file.ConfigFileError) as error:
         say(str(error))

@@ -13,6 +13,7 @@ from copy import deepcopy
 from typing import Any, Final
 
 from dsd_operator.api import DSDDeployment
+from dsd_operator.render.arguments import COMMAND
 from dsd_operator.render.context import RenderContext
 from dsd_operator.render.labels import joined, worker_labels
 from dsd_operator.render.names import Names, names_for
@@ -96,12 +97,16 @@ def _leader(template: Mapping[str, Any], nodes: int) -> dict[str, Any]:
 
 
 def _worker(template: Mapping[str, Any], nodes: int, names: Names) -> dict[str, Any]:
-    """The same pod without what needs an API server, the user's probes of the engine included."""
+    """The same pod without what needs an API server, the user's probes of the engine included.
+
+    It ends after its leader, which may still answer requests and needs it for each step.
+    """
     made = deepcopy(dict(template))
     made["metadata"]["labels"].update(worker_labels(names))
     engine = _engine(made)
     for probe in _PROBES:
         engine.pop(probe, None)
+    engine["lifecycle"] = {"preStop": {"exec": {"command": [*COMMAND, "--dsd-wait-for-leader"]}}}
     engine["ports"] = [port for port in engine["ports"] if port.get("name") != PORT_NAME]
     _join(engine, nodes, rank="$(LWS_WORKER_INDEX)")
     engine["args"].append("--headless")

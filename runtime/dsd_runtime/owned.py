@@ -82,12 +82,12 @@ OWNED_GROUPS: Final = (
         f"{PIPELINE_PARALLEL.reason}; use spec.engine.tensorParallelSize",
     ),
     OwnedGroup(
-        (
-            *_starting("--data-parallel-", "--dp-supervisor-"),
-            *("--nnodes", "--node-rank", "--master-addr", "--master-port"),
-        ),
-        "one pod is one engine: data parallelism and engines over several nodes are not supported "
-        f"({MOE_DEADLOCK}); use spec.replicas for more engines",
+        _starting("--data-parallel-", "--dp-supervisor-"),
+        f"data parallelism is not supported ({MOE_DEADLOCK}); use spec.replicas for more engines",
+    ),
+    OwnedGroup(
+        ("--nnodes", "--node-rank", "--master-addr", "--master-port"),
+        "each pod of an engine over several nodes gets these from the operator; use spec.engine.nodes",
     ),
     OwnedGroup(
         ("--scheduler-cls",),

@@ -46,6 +46,12 @@ DENSE_DATA_PARALLEL: Final = Topology(
     admission="extraArgs refuse --data-parallel-size: one pod is one engine; `dsd-serve` alone may",
     proof="tests/runtime/test_data_parallel.py",
 )
+SEVERAL_NODES: Final = Topology(
+    "tensor parallel over several nodes",
+    "v1/executor/multiproc_executor.py: MultiprocExecutor (the scheduler is the leader's; workers get its output)",
+    admission="engine.tensorParallelSize must be a multiple of engine.nodes; extraArgs refuse --nnodes",
+    proof="tests/runtime/test_several_nodes.py",
+)
 HYBRID_ON_CPU: Final = Topology(
     "hybrid (recurrent) model, on a CPU",
     "model_executor/layers/mamba/short_conv.py and mamba_mixer2.py, as the CPU build runs them",
@@ -61,7 +67,15 @@ HYBRID_ON_GPU: Final = Topology(
 EXPERTS: Final = Topology(
     "mixture of experts, one rank", "no part of vLLM's choice of K looks at the model", proof=_HONOURED
 )
-TOPOLOGIES: Final = (EXPERTS, HYBRID_ON_CPU, HYBRID_ON_GPU, DENSE_DATA_PARALLEL, MOE_DATA_PARALLEL, PIPELINE_PARALLEL)
+TOPOLOGIES: Final = (
+    EXPERTS,
+    HYBRID_ON_CPU,
+    HYBRID_ON_GPU,
+    SEVERAL_NODES,
+    DENSE_DATA_PARALLEL,
+    MOE_DATA_PARALLEL,
+    PIPELINE_PARALLEL,
+)
 
 
 def refusal(

@@ -247,9 +247,14 @@ ARGUMENTS: Final = (
         "--host, 0.0.0.0", "--port=9000", "--por, '9000'", "--uds=/tmp/s", "--root-path=/x", "--headless", "--grpc",
         "--ssl-keyfile=/k", "--ssl_certfile, /c", "--enable-ssl-refresh", "--no-enable-ssl-refresh",
     )),
+    *(Case(f"topology {item}", _argument(item), "data parallelism is not supported") for item in (
+        "-dp, '4'", "--data-parallel-size=2", "--data_parallel_size_local, '2'", "--data-parallel, '4'",
+        "--no-data-parallel-hybrid-lb",
+    )),
+    *(Case(f"topology {item}", _argument(item), "use spec.engine.nodes") for item in (
+        "--nnodes=2", "-n2", "--node-rank, '0'", "-r, '1'", "--master-addr=10.0.0.1",
+    )),
     *(Case(f"topology {item}", _argument(item), "one pod is one engine") for item in (
-        "-dp, '4'", "--data-parallel-size=2", "--data_parallel_size_local, '2'", "--data-parallel, '4'", "--nnodes=2",
-        "-n2", "--node-rank, '0'", "-r, '1'", "--master-addr=10.0.0.1", "--no-data-parallel-hybrid-lb",
         "--distributed-executor-backend=ray", "--distributed-executor-backend, external_launcher",
     )),
     *(Case(f"pipeline {item}", _argument(item), "pipeline parallelism is not supported") for item in (

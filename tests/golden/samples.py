@@ -43,6 +43,11 @@ def container_arguments(sample: Path) -> list[str]:
 
 
 def pod_spec(sample: Path) -> dict[str, Any]:
-    """The pod spec of its Deployment."""
-    spec: dict[str, Any] = render(sample)["Deployment"]["spec"]["template"]["spec"]
+    """The pod spec of its Deployment, or of the leaders of its LeaderWorkerSet."""
+    made = render(sample)
+    if "Deployment" in made:
+        template = made["Deployment"]["spec"]["template"]
+    else:
+        template = made["LeaderWorkerSet"]["spec"]["leaderWorkerTemplate"]["leaderTemplate"]
+    spec: dict[str, Any] = template["spec"]
     return spec

@@ -9,9 +9,12 @@ from typing import Any, Final
 
 import pytest
 
+from tests.docs.blocks import blocks
+from tests.docs.session import Session
 from tests.integration.conftest import log_in, new_world, prepare
 from tests.integration.world import NAME, World
 from tools.cluster.api import ApiOnlyCluster
+from tools.cluster.paths import REPOSITORY
 from tools.testbed.kube import Json, Kube
 from tools.testbed.module_crds import HTTP_ROUTE, INFERENCE_POOL
 from tools.testbed.waiting import wait_for
@@ -129,3 +132,22 @@ def test_somebody_elses_route_is_left_alone(place: World, bare: tuple[Kube, Path
     found = place.kube.get("HTTPRoute", place.namespace, NAME)
     assert found is not None
     assert found["spec"]["hostnames"] == ["mine.example"]
+
+
+def test_the_page(place: World, bare: tuple[Kube, Path, Path], tmp_path: Path) -> None:
+    """The commands of docs/how-to/gateway.md."""
+    INFERENCE_POOL.install(bare[1])
+    HTTP_ROUTE.install(bare[1])
+    place.operator()
+    place.create()
+    place.engines(1)
+    place.wait_condition("Ready", status="True")
+    found = blocks(REPOSITORY / "docs" / "how-to" / "gateway.md")
+    page = [block for block in found if block.level == THIS_FILE or block.comment == "output"]
+    (folder := tmp_path / "shell").mkdir()
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(place.kubectl("config", "view", "--raw", "--flatten"))
+    Session(folder, kubeconfig, prelude=f"kubectl config set-context --current --namespace {place.namespace}").run(page)
+
+
+THIS_FILE: Final = str(Path(__file__).relative_to(Path(__file__).resolve().parents[2]))

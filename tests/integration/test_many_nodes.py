@@ -5,17 +5,22 @@ answers for each leader.
 """
 
 import json
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from dsd_operator.render.names import names_for
+from tests.docs.blocks import blocks
+from tests.docs.session import Session
 from tests.integration.conftest import log_in, new_world, prepare
 from tests.integration.engine_stand_in import StandIn
 from tests.integration.world import NAME, SECOND, World, ranges
 from tools.cluster.api import ApiOnlyCluster
+from tools.cluster.paths import REPOSITORY
 from tools.leader_worker_set import controller
 from tools.testbed.kube import Json, Kube
 from tools.testbed.module_crds import LEADER_WORKER_SET
@@ -345,3 +350,40 @@ def test_all_of_it_goes_with_the_resource(place: World) -> None:
         return [name for name in found if name.startswith(NAME)]
 
     wait_for("everything to go", left, lambda names: not names, SECONDS, 0.1)
+
+
+@pytest.mark.usefixtures("controlled")
+def test_the_page(place: World, tmp_path: Path) -> None:
+    """The commands of docs/how-to/many-nodes.md, on its sample under the name that this file's engines have."""
+    place.operator()
+    page = REPOSITORY / "docs" / "how-to" / "many-nodes.md"
+    sample = "samples/llama-3.1-405b-two-nodes.yaml"
+    (folder := tmp_path / "shell").mkdir()
+    (folder / "demo.yaml").write_text((REPOSITORY / sample).read_text().replace("llama-405b", NAME))
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(place.kubectl("config", "view", "--raw", "--flatten"))
+    prelude = f"kubectl config set-context --current --namespace {place.namespace}"
+    session = Session(folder, kubeconfig, {sample: "demo.yaml", "llama-405b": NAME}, prelude)
+    with _at_work(Kubelets(place)):
+        session.run([block for block in blocks(page) if block.level == THIS_FILE or block.comment == "output"])
+
+
+THIS_FILE: Final = str(Path(__file__).relative_to(Path(__file__).resolve().parents[2]))
+
+
+@contextmanager
+def _at_work(kubelets: Kubelets) -> Iterator[None]:
+    """Kubelets that work beside the test."""
+    done = threading.Event()
+
+    def work() -> None:
+        while not done.wait(0.2):
+            kubelets.work()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()

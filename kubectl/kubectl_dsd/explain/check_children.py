@@ -9,7 +9,7 @@ from kubectl_dsd.explain.facts import Facts
 from kubectl_dsd.explain.finding import Finding, error, info, warning
 
 _QUOTA: Final = re.compile(r"exceeded quota: ([^,]+), requested: (.+?), used: (.+?), limited: (.+)$")
-_FOREIGN: Final = re.compile(r"(ServiceAccount|ConfigMap|Service|Deployment|PodMonitor) ([a-z0-9][-a-z0-9.]*):")
+_FOREIGN: Final = re.compile(r"\b([A-Z][A-Za-z]+) ([a-z0-9][-a-z0-9.]*):")
 
 
 def check(facts: Facts) -> Iterator[Finding]:
@@ -50,6 +50,8 @@ def _spec(facts: Facts) -> Iterator[Finding]:
             "Do as its message says; pods that run go on with the claim as it is.",
             said=[message],
         )
+    elif reason == Reason.API_MISSING:
+        yield _missing(facts, message)
     elif reason == Reason.APPLY_FAILED:
         yield error(
             reason,
@@ -57,6 +59,18 @@ def _spec(facts: Facts) -> Iterator[Finding]:
             "Change what its message names; for a slow answer look at the admission webhooks.",
             said=[message],
         )
+
+
+def _missing(facts: Facts, message: str) -> Finding:
+    """A kind that the cluster does not have: without a LeaderWorkerSet there are no pods, all others stand beside."""
+    needed = facts.condition("Progressing").get("reason") == Reason.API_MISSING
+    follows = "no pod can be made" if needed else "pods and schedule go on"
+    return error(
+        Reason.API_MISSING,
+        f"the cluster does not have a kind of object that the spec asks for: {follows}",
+        "Install what its message names, or take the field back that asks for it.",
+        said=[message],
+    )
 
 
 def _foreign(facts: Facts, message: str) -> Finding:

@@ -12,8 +12,8 @@ from dsd_runtime import __version__, compat, guards, last_words, resolved, sched
 from dsd_runtime.engine import static_ranges
 from dsd_runtime.faults import utc_now
 from dsd_runtime.metrics import show_off
-from dsd_runtime.protocol import EngineStatus, ErrorState, Versions
-from dsd_runtime.schedule import superset_triples, to_triples
+from dsd_runtime.protocol import EngineStatus, ErrorState, ScheduleState, Versions
+from dsd_runtime.schedule import from_triples, schedule_hash, superset_triples, to_triples
 
 logger = logging.getLogger("vllm.dsd.plugin")
 
@@ -91,7 +91,9 @@ def _off(core: Any) -> dict[str, str]:
 def dsd_status(core: Any) -> dict[str, Any]:
     """Utility: this engine core's EngineStatus."""
     runtime = _runtime(core)
-    return dict(runtime.status()) if runtime is not None else off_status(resolved.refusal(core.vllm_config))
+    if runtime is not None:
+        return dict(runtime.status())
+    return off_status(resolved.refusal(core.vllm_config), core.vllm_config)
 
 
 def dsd_history(core: Any) -> dict[str, Any] | None:
@@ -127,11 +129,26 @@ UTILITIES: Final[Mapping[str, Callable[..., Any]]] = {
 }
 
 
-def off_status(reason: str | None) -> dict[str, Any]:
-    """The status where hot changes are off: the versions, and why."""
+def off_status(reason: str | None, config: Any = None) -> dict[str, Any]:
+    """The status where hot changes are off: the versions, why, and the schedule in force as vLLM's own table, as
+    far as `config` (a VllmConfig of any version) tells it."""
     message = reason or FAILED
     return EngineStatus(
         mode="off",
         versions=Versions(runtime=__version__, vllm=compat.gate().vllm_version),
+        schedule=static_schedule(config),
         last_error=ErrorState(source="start", message=message, time=utc_now()),
     ).dump()
+
+
+def static_schedule(config: Any) -> ScheduleState | None:
+    """The start-up table as a schedule; None where there is none, or it is the superset, which is no schedule."""
+    speculative = getattr(config, "speculative_config", None)
+    table = getattr(speculative, "num_speculative_tokens_per_batch_size", None)
+    if not table or resolved.has_superset(config):
+        return None
+    try:
+        ranges = from_triples(sorted((start, end, k) for start, end, k in table))
+    except (TypeError, ValueError):  # a form of another vLLM
+        return None
+    return ScheduleState(hash=schedule_hash(ranges), source="start", ranges=ranges)

@@ -98,7 +98,7 @@ class Engines:
     async def status(self) -> dict[str, Any]:
         """The status of all engine cores as one document, never from before this call."""
         if compat.gate().mode == "off":
-            return off_status(compat.gate().reason)
+            return off_status(compat.gate().reason, getattr(self._client, "vllm_config", None))
         return await self._statuses.read()
 
     async def ready(self) -> None:

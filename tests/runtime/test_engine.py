@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dsd_runtime.protocol import READY_PATH
 from tests.runtime.conftest import FIRST, Engine, Triples
 from tests.runtime.examples import OWNER
 from tests.runtime.server import API_KEY, wait_until
@@ -49,6 +50,8 @@ def test_schedule_of_the_file_is_in_force_before_the_first_request(engine: Engin
     assert (status["schedule"]["source"], status["schedule"]["revision"]["number"]) == ("file", 5)
     assert status["engines"][0]["steps"] == 0
     assert status["mode"] == "on"
+    probe = engine.server.client.get(READY_PATH)
+    assert (probe.status_code, probe.content) == (200, engine.server.client.get("/health").content)
 
 
 def test_envelope_is_what_vllm_resolved(engine: Engine) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dsd_runtime import plugin, routes
+from dsd_runtime import plugin, resolved, routes
 from dsd_runtime.protocol import MAX_BODY_BYTES, EngineStatus, SchedulePut
 from dsd_runtime.routes import Engines, RequestProblemError, merge, parse_put, read_body
 from dsd_runtime.state import EngineState, Proposal
@@ -276,3 +276,22 @@ def test_status_where_hot_changes_are_off() -> None:
     assert (found.mode, found.schedule) == ("off", None)
     assert found.last_error is not None
     assert "pipeline" in found.last_error.message
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ([[9, 16, 1], [1, 8, 3]], [(1, 8, 3), (9, 16, 1)]),
+        (None, None),
+        ([["1", "8", "3"]], None),
+        ({"1-8": 3}, None),
+    ],
+)
+def test_status_where_hot_changes_are_off_tells_the_table(
+    table: Any, expected: list[tuple[int, int, int]] | None
+) -> None:
+    config = SimpleNamespace(speculative_config=SimpleNamespace(num_speculative_tokens_per_batch_size=table))
+    found = EngineStatus.model_validate_json(json.dumps(plugin.off_status("x", config))).schedule
+    assert (found and [r.triple() for r in found.ranges]) == expected
+    setattr(config.speculative_config, resolved.SUPERSET_MARK, True)
+    assert "schedule" not in plugin.off_status("x", config), "the superset is no schedule"

@@ -38,7 +38,7 @@ def test_status_says_that_it_is_off(server: Server) -> None:
     status = server.status()
     assert (status["mode"], status["versions"]["vllm"]) == ("off", "0.99.0+cpu")
     assert "0.99.0" in status["lastError"]["message"]
-    assert "schedule" not in status
+    assert (status["schedule"]["source"], status["schedule"]["ranges"]) == ("start", wire([(1, 64, 2)]))
 
 
 def test_it_gets_ready(server: Server) -> None:

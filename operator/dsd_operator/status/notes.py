@@ -15,7 +15,7 @@ def schedule_notes(resource: DSDDeployment, answers: Iterable[PushResult]) -> li
     """Remarks on the schedule; `answers` tell the max_num_seqs that vLLM chose where the resource names none."""
     told = list(answers)
     fits = _out_of_range(resource, list(_envelopes(told)))
-    return [*_unprepared(resource), *_never(resource), *fits, *smoothing_notes(resource, told)]
+    return [*_unprepared(resource), *_never(resource), *fits, *smoothing_notes(resource, told), *_started_with(told)]
 
 
 def smoothing_notes(resource: DSDDeployment, answers: Iterable[PushResult]) -> list[str]:
@@ -25,6 +25,14 @@ def smoothing_notes(resource: DSDDeployment, answers: Iterable[PushResult]) -> l
         return []
     pods = "1 pod, whose" if off == 1 else f"{off} pods, whose"
     return [f"spec.smoothing has no effect in {pods} runtime plugin is off: vLLM's own table cannot smooth"]
+
+
+def _started_with(answers: Iterable[PushResult]) -> Iterator[str]:
+    """Pods that have the schedule because they were started with it."""
+    off = [answer for answer in answers if answer.state is PushState.PLUGIN_OFF]
+    if off:
+        pods = "1 pod was" if len(off) == 1 else f"{len(off)} pods were"
+        yield f"{pods} started with it, and another one takes a restart: {off[0].message}"
 
 
 def envelope_notes(resource: DSDDeployment) -> list[str]:

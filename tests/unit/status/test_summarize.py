@@ -196,8 +196,10 @@ def test_applied_unknown_and_refused_pods_add_up() -> None:
 
 
 def test_a_plugin_that_is_off_but_started_with_this_schedule_counts_as_applied() -> None:
-    done = outcome([push(state=PushState.PLUGIN_OFF, status=answer(mode="off"))])
+    done = outcome([push(state=PushState.PLUGIN_OFF, message="vLLM 9 is not known", status=answer(mode="off"))])
     assert states(SERVING, done)["ScheduleApplied"] == ("True", "Applied")
+    message = conditions(SERVING, done)["ScheduleApplied"]["message"]
+    assert message.endswith("1 pod was started with it, and another one takes a restart: vLLM 9 is not known")
     other = outcome([push(state=PushState.PLUGIN_OFF, status=answer(mode="off", hash_="0" * 16))])
     assert "restart" in conditions(SERVING, other)["ScheduleApplied"]["message"]
 

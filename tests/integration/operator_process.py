@@ -68,6 +68,11 @@ class OperatorProcess:
         """SIGKILL, as a node that dies does it."""
         self._end(signal.SIGKILL)
 
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        assert self._process is not None, "the operator was never started"
+        self._process.send_signal(number)
+
     def close(self) -> None:
         """End it if it still runs."""
         if self._process is not None and self._process.poll() is None:

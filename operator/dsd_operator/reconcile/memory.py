@@ -8,6 +8,7 @@ from typing import Any
 from dsd_operator.reconcile.delivery import Delivery, Target
 from dsd_operator.render.history import Pods
 from dsd_operator.status.observed import PushResult
+from dsd_operator.status.pods import Fault
 from dsd_runtime.protocol import ConfigFile
 
 
@@ -45,6 +46,14 @@ class Minted:
     replaced: ConfigFile | None
 
 
+@dataclass(frozen=True)
+class Crash:
+    """Why a pod of a group crashed, and the number of the group."""
+
+    group: int
+    fault: Fault
+
+
 @dataclass
 class Memory:
     """All of it, for the resource with this uid."""
@@ -64,6 +73,8 @@ class Memory:
     """The description of the pods for the latest envelope that could be used; None before the history is read."""
     expired: tuple[Mapping[str, Any], ...] = ()
     """Revisions to delete once that one is written."""
+    crashes: dict[str, Crash] = field(default_factory=dict)
+    """Of pods whose successors are not ready yet, by the pod's name."""
     minted: Minted | None = None
     wanted_hash: str | None = None
     changed_at: float | None = None

@@ -20,6 +20,7 @@ from dsd_operator.metrics import Metrics
 from dsd_operator.reconcile import apply, handover, history, push, revisions
 from dsd_operator.reconcile.applier import Applier
 from dsd_operator.reconcile.auth import audience, auth_for
+from dsd_operator.reconcile.crashes import earlier_crashes
 from dsd_operator.reconcile.delivery import Target
 from dsd_operator.reconcile.events import Recorder
 from dsd_operator.reconcile.memory import Memory
@@ -125,7 +126,8 @@ class Reconciler:
         for child in work.children.applied:
             self.watches.echoes.wrote(child)
         outcome = work.outcome(problems(resource))
-        observed = replace(work.snapshot.observed, claim=await existing_claim(self.client, resource))
+        claim, crashes = await existing_claim(self.client, resource), earlier_crashes(work.snapshot.observed, memory)
+        observed = replace(work.snapshot.observed, claim=claim, crashes=crashes)
         await self._publish(body, summarize(resource, observed, outcome, self._timestamp()))
         retry = work.children.retry or work.pods.retry
         again = work.children.again or (scaling.LOOK_AGAIN_SECONDS if snapshot.scaled_by else 0.0)
@@ -244,7 +246,8 @@ class Reconciler:
             _log.info("The resource is gone")
             self._drop(memory)
         self.metrics.remove(*key)
-        self.watches.forget(key.namespace, key.name, names_for(key.name).base)
+        names = names_for(key.name)
+        self.watches.forget(key.namespace, key.name, names.base, names.group)
         self.tokens.forget(audience(key))
 
     def _timestamp(self) -> str:

@@ -29,6 +29,7 @@ ADVICE: Final = (
 
 _DOMAIN: Final = "leaderworkerset.sigs.k8s.io"
 _SET_LABEL: Final = f"{_DOMAIN}/name"
+_GROUP_LABEL: Final = f"{_DOMAIN}/group-index"
 _REVISION_LABEL: Final = f"{_DOMAIN}/template-revision-hash"
 _SIZE_ANNOTATION: Final = f"{_DOMAIN}/size"
 _LEADER_ANNOTATION: Final = f"{_DOMAIN}/leader-name"
@@ -149,6 +150,11 @@ def revision_of(thing: Mapping[str, Any]) -> str:
 def size_of(leader: Mapping[str, Any]) -> int:
     """Pods of this leader's group, itself included; -1 where it does not say."""
     return int(_annotation(leader["metadata"], _SIZE_ANNOTATION) or -1)
+
+
+def number_of(pod: Mapping[str, Any]) -> int:
+    """The number of the group that a pod is in; -1 for a pod of no group."""
+    return int((pod["metadata"].get("labels") or {}).get(_GROUP_LABEL, -1))
 
 
 def leader_of(worker: Mapping[str, Any]) -> str:

@@ -52,7 +52,7 @@ def pod_blocker(observed: Observed) -> Blocker | None:
     if observed.claim is not None and observed.claim.fault is not None:
         return Blocker(Reason.CACHE_NOT_AS_ASKED, observed.claim.fault)
     pods = [pod for pod in (*observed.pods, *observed.workers) if can_serve(pod)]
-    faults = [fault for pod in pods if (fault := fault_of(pod)) is not None]
+    faults = [*(fault for pod in pods if (fault := fault_of(pod)) is not None), *observed.crashes]
     return _worst(faults) if faults else None
 
 

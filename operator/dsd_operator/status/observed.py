@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from dsd_operator.status.cache import ExistingClaim
+from dsd_operator.status.pods import Fault
 from dsd_operator.status.workload import Workload
 from dsd_runtime.protocol import EngineStatus, Revision
 from dsd_runtime.schedule import Problem
@@ -27,6 +28,8 @@ class Observed:
     config_map: Mapping[str, Any] | None
     workers: tuple[Mapping[str, Any], ...] = ()
     """The other pods of engines over several nodes."""
+    crashes: tuple[Fault, ...] = ()
+    """Crashes of pods that are gone and whose successors are not ready yet."""
     claim: ExistingClaim | None = None
     """The claim that `spec.cache` names; None where it names none, or where the claim cannot be read."""
 

@@ -151,7 +151,7 @@ class Sorter:
         elif canonical == "--help":
             self.report.problem(name, "this prints a help text instead of serving; remove it")
         elif canonical == "--headless":
-            self.report.problem(name, "an engine without an API is one of several nodes; one pod is one engine here")
+            self.report.problem(name, "an engine without an API is one of several nodes; see spec.engine.nodes")
         elif canonical == owned.EXECUTOR_BACKEND and values[0] not in owned.EXECUTOR_BACKENDS:
             self.report.problem(name, "one pod is one engine: of the executor backends only mp and uni stay in a pod")
         elif message := owned.OWNED_OPTIONS.get(canonical):

@@ -58,7 +58,8 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
     ),
     Reason.API_MISSING: Meaning(
         "the spec asks for a child of a kind that the cluster does not have, such as a PodMonitor; if no pod needs it, "
-        "pods and schedule go on, and no other condition knows of it",
+        "pods and schedule go on, and no other condition knows of it. Without LeaderWorkerSets there are no pods for "
+        "`engine.nodes` above 1",
         "install the CRDs that the message names (found within half a minute), or switch it off",
     ),
     Reason.CACHE_NOT_AS_ASKED: Meaning(

@@ -86,7 +86,9 @@ def _note_name(body: Json, launch: Launch, variables: Variables) -> None:
 
 def _group(body: Json, variables: Variables, _: str | None) -> None:
     variables.report.problem(
-        str(body.get("kind")), "one pod is one engine: engines over several nodes are not supported; use spec.replicas"
+        str(body.get("kind")),
+        "engines over several nodes are not converted; write spec.engine.nodes and tensorParallelSize by hand "
+        "(docs/how-to/many-nodes.md)",
     )
 
 

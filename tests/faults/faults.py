@@ -72,6 +72,22 @@ async def nonsense(_call: Call, _request: web.Request, _forward: Forward) -> web
 
 
 @dataclass
+class Gate:
+    """Holds a request until `opened`, and then passes it on though its client may be gone: a packet that was late."""
+
+    opened: bool = False
+
+    async def __call__(self, _call: Call, _request: web.Request, forward: Forward) -> web.StreamResponse:
+        """A fault that delays."""
+        return await asyncio.shield(asyncio.ensure_future(self._late(forward)))
+
+    async def _late(self, forward: Forward) -> web.Response:
+        while not self.opened:  # noqa: ASYNC110 - opened in another thread
+            await asyncio.sleep(0.02)
+        return await forward()
+
+
+@dataclass
 class KillAfter:
     """Kills the operator when its k-th write has reached the API server, before it hears of that.
 
@@ -81,16 +97,18 @@ class KillAfter:
     k: int
     kill: Callable[[], None]
     done: bool = False
+    last: Call | None = None
+    """The write that was the operator's last."""
     _count: int = 0
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def __call__(self, _call: Call, request: web.Request, forward: Forward) -> web.StreamResponse:
+    async def __call__(self, call: Call, request: web.Request, forward: Forward) -> web.StreamResponse:
         """A fault for all writes."""
         async with self._lock:
             if self._count >= self.k:
                 return _break(request)
             answer = await forward()
-            self._count += 1
+            self._count, self.last = self._count + 1, call
             if self._count < self.k:
                 return answer
             await asyncio.to_thread(self._end)  # goes on when this handler is cancelled, as its client is gone

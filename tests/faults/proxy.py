@@ -89,7 +89,10 @@ class Proxy:
         return [call for call in self.calls if call.write and call.reached]
 
     def fall_behind(self, version: str) -> None:
-        """From now on reads are answered as of this resourceVersion, and new watches bring nothing."""
+        """From now on what kopf lists is as of this resourceVersion, and new watches bring nothing.
+
+        The passes' own reads name no resourceVersion, so the API server must answer them as of now.
+        """
         self._snapshot = Snapshot(version)
         self._loop.call_soon_threadsafe(self._current.clear)
 
@@ -140,10 +143,9 @@ class Proxy:
 
     async def _forward(self, call: Call, request: web.Request) -> web.Response:
         snapshot = self._snapshot
-        if snapshot is not None and call.read:
-            url, headers = snapshot.address(call), snapshot.headers(call, _headers(request))
-            async with self._session.get(self._url(url), headers=headers) as response:
-                return snapshot.answer(call, response.status, await response.read())
+        if snapshot is not None and call.read and call.framework:
+            async with self._session.get(self._url(snapshot.address(call)), headers=_headers(request)) as response:
+                return web.Response(status=response.status, body=await response.read(), content_type="application/json")
         call.reached = True
         async with self._session.request(
             request.method,

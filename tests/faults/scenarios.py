@@ -76,24 +76,28 @@ class Run:
     killed: Call | None = None
     """The write that was the operator's last."""
 
+    def like(self, stage: Stage, since: int, before: list[str]) -> "Run":
+        """A run on `stage` that came to the same end."""
+        return Run(self.final, stage.trail(since), self.writes, (before, stage.uids()))
+
 
 def undisturbed(stage: Stage, scenario: Scenario) -> Run:
     """Play it to the end, and count the writes."""
     stage.operator()
-    since, before = _prepare(stage, scenario)
+    since, before = stage.prepare(scenario.before)
     scenario.act(stage)
     stage.wait_settled(scenario.schedule, scenario.replicas)
     final = stage.quiet()
     writes = sum(call.write and call.reached for call in stage.proxy.calls[since:])
-    return Run(final, stage.trail(since), writes, (before, _uids(stage)))
+    return Run(final, stage.trail(since), writes, (before, stage.uids()))
 
 
 def interrupted(stage: Stage, scenario: Scenario, k: int, wanted: Run) -> Run:
     """Kill the operator after the k-th write, start it again, and wait for the end of the undisturbed run `wanted`."""
     operator = stage.operator()
-    since, before = _prepare(stage, scenario)
+    since, before = stage.prepare(scenario.before)
     killer = KillAfter(k, operator.kill)
-    rule = stage.proxy.on(lambda call: call.write, killer)
+    stage.proxy.on(lambda call: call.write, killer)
     scenario.act(stage)
 
     def over() -> bool:
@@ -101,12 +105,12 @@ def interrupted(stage: Stage, scenario: Scenario, k: int, wanted: Run) -> Run:
         return killer.done or stage.final() == wanted.final
 
     wait_for(f"write {k}", over, bool, SECONDS, 0.05)
-    killed = rule.hit[k - 1] if killer.done else None
+    killed = killer.last if killer.done else None
     stage.proxy.lift()
     if killed is not None:
         operator.start()
     stage.wait_final(wanted.final)
-    return Run(stage.final(), stage.trail(since), k, (before, _uids(stage)), killed)
+    return Run(stage.final(), stage.trail(since), k, (before, stage.uids()), killed)
 
 
 def harmless(scenario: Scenario, run: Run, wanted: Run) -> None:
@@ -118,15 +122,3 @@ def harmless(scenario: Scenario, run: Run, wanted: Run) -> None:
         assert len(getattr(run.trail, name)) <= max(1, len(getattr(wanted.trail, name))), (name, run.trail)
     if scenario.before is not None and not scenario.rolls:
         assert set(run.pods[0]) <= set(run.pods[1]), "a pod was replaced"
-
-
-def _prepare(stage: Stage, scenario: Scenario) -> tuple[int, list[str]]:
-    if scenario.before is not None:
-        stage.create(FIRST, **scenario.before)
-        stage.wait_settled(FIRST, REPLICAS)
-        stage.quiet()
-    return len(stage.proxy.calls), _uids(stage)
-
-
-def _uids(stage: Stage) -> list[str]:
-    return sorted(pod["metadata"]["uid"] for pod in stage.pods())

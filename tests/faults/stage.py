@@ -9,7 +9,7 @@ from tests.faults import final_state, trail
 from tests.faults.access import Access, redirect
 from tests.faults.proxy import Proxy
 from tests.integration.engine_stand_in import StandIn
-from tests.integration.world import NAME, Triples, World
+from tests.integration.world import FIRST, NAME, Triples, World
 from tools.testbed.kube import Json, Kube
 from tools.testbed.waiting import wait_for
 
@@ -112,6 +112,18 @@ class Stage(World):
 
         wait_for("nothing to change any more", still, lambda looks: looks >= 10, SECONDS, 0.15)
         return seen[-1]
+
+    def prepare(self, spec: Mapping[str, Any] | None) -> tuple[int, list[str]]:
+        """Bring a resource into use, if there is to be one: the number of requests so far, and the pods' uids."""
+        if spec is not None:
+            self.create(FIRST, **spec)
+            self.wait_settled(FIRST, int(spec["replicas"]))
+            self.quiet()
+        return len(self.proxy.calls), self.uids()
+
+    def uids(self) -> list[str]:
+        """Of the pods that are there."""
+        return sorted(pod["metadata"]["uid"] for pod in self.pods())
 
     def trail(self, since: int = 0) -> trail.Trail:
         """What the operators' writes did, from the `since`-th request on."""

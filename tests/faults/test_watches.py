@@ -78,6 +78,7 @@ def test_a_watch_that_ends_with_an_error(healthy: Stage, code: int) -> None:
     changes(healthy, since, before)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("code", [404, 410, 429, 500])
 def test_a_list_before_a_watch_that_is_refused(healthy: Stage, code: int) -> None:
     """404 for a kind that is there: an API server that starts. 410: a list that took too long."""
@@ -101,7 +102,7 @@ def test_watches_that_fall_silent(healthy: Stage) -> None:
     assert healthy.operators[0].health() == "ok\n"
 
 
-def test_silence_and_dead_requests_do_not_hide_each_other(healthy: Stage) -> None:
+def test_what_woke_it_comes_only_once(healthy: Stage) -> None:
     """The watch brings the change, and each read fails once: what woke the operator comes only once."""
     since, before, schedule = len(healthy.proxy.calls), identity(healthy), other(healthy)
     rule = healthy.proxy.on(lambda call: call.read and not call.framework, faults.refuse(500), times=1)

@@ -94,7 +94,7 @@ def _unreachable(facts: Facts, view: PodView, told: str) -> Finding:
             Reason.POD_UNREACHABLE,
             f"the operator is blocked by the NetworkPolicy {', '.join(names)}; {consequence}",
             "To have changes within a second, allow port 8000 from the namespace labelled "
-            f"kubernetes.io/metadata.name={namespace}.",
+            f"kubernetes.io/metadata.name={namespace} (spec.networkPolicy of the resource does).",
             pod_object(view),
             said=[told],
         )
@@ -133,7 +133,8 @@ def _from_here(view: PodView, late: Mapping[str, str]) -> Iterator[Finding]:
         yield info(
             "BlockedByPolicy",
             f"this command could not ask the engines: blocked by the NetworkPolicy {view.asked.policy}, as it seems",
-            "Allow the API server's addresses in it to see more here; serving does not need that.",
+            "Allow the API server's addresses in it to see more here (of the resource's own policy: an ipBlock in "
+            "spec.networkPolicy.clients); serving does not need that.",
             pod_object(view),
         )
     elif view.name not in late:

@@ -239,6 +239,32 @@ def test_scaling_a_claim_for_one_pod_is_refused_also_through_scale(world: World)
     world.kubectl("scale", "dsd", NAME, "--replicas=1")
 
 
+@pytest.mark.long
+def test_an_autoscaler_is_told_why(world: World) -> None:
+    """It looks every 15 s."""
+    world.operator()
+    world.create(cache={"size": "1Gi"})
+    world.wait_child("Deployment")
+    target = {"apiVersion": "dsd-operator.io/v1alpha1", "kind": "DSDDeployment", "name": NAME}
+    metric = {
+        "type": "Resource",
+        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+    }
+    spec = {"scaleTargetRef": target, "minReplicas": 2, "maxReplicas": 4, "metrics": [metric]}
+    identity = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "scaler"}}
+    world.apply({**identity, "spec": spec})
+
+    def able() -> Json:
+        found = json.loads(world.kubectl("get", "hpa", "scaler", "-o", "json"))
+        conditions = found["status"].get("conditions") or []
+        return next((c for c in conditions if c["type"] == "AbleToScale"), {})
+
+    condition = wait_for("the autoscaler's word", able, lambda c: c.get("reason") == "FailedUpdateScale", SECONDS)
+    assert condition["status"] == "False"
+    assert "serves one pod, and replicas is above 1; set cache.accessMode to ReadWriteMany" in condition["message"]
+    assert world.resource()["spec"]["replicas"] == 1
+
+
 IDS: Final = """
 object.spec.securityContext.?fsGroup.orValue(1000870000) >= 1000870000 &&
 object.spec.securityContext.?fsGroup.orValue(1000870000) <= 1000879999 &&

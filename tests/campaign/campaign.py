@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tests.campaign.judge import Fresh, Turn, judge, untouched
-from tests.campaign.picture import Picture, picture
+from tests.campaign.picture import Picture, picture, settled
 from tests.campaign.schema import Json
 from tests.campaign.server import Answer, Server
 from tests.campaign.walks import Step, Walk
@@ -127,14 +127,14 @@ class Campaign:
     def _settled(self, names: Sequence[str]) -> Pictures:
         """Wait until all have settled; those that do not are told by the judge."""
         try:
-            wait_for("all to settle", lambda: self._unsettled(names), lambda left: not left, SECONDS, 0.3)
+            wait_for("all to settle", lambda: self._unsettled(names), lambda left: not left, SECONDS, 0.5)
         except WaitTimeoutError as error:
             self.problems.append(str(error))
         return self._look(names)
 
     def _unsettled(self, names: Sequence[str]) -> list[str]:
-        there = {r["metadata"]["name"]: picture(r, ()) for r in self.server.deployments()}
-        return [name for name in names if name not in there or not there[name].final]
+        done = {r["metadata"]["name"] for r in self.server.deployments() if settled(r)}
+        return [name for name in names if name not in done]
 
     def _look(self, names: Sequence[str]) -> Pictures:
         wanted, children = set(names), self.server.children()

@@ -1,4 +1,5 @@
-"""One API server for the campaign, with every kind that the operator may make; one operator for one namespace."""
+"""One API server for the campaign, with every kind that the operator may make but LeaderWorkerSets, which do nothing
+without their controller; one operator for one namespace."""
 
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from tests.integration.world import World
 from tools.cluster.api import ApiOnlyCluster
 from tools.prometheus_operator import crds
 from tools.testbed.kube import Kube
+from tools.testbed.module_crds import HTTP_ROUTE, INFERENCE_POOL
 
 NAMESPACE: Final = "campaign"
 
@@ -23,6 +25,8 @@ def kubeconfig() -> Iterator[Path]:
     with ApiOnlyCluster() as running:
         prepare(running.kubeconfig)
         crds.install(running.kubeconfig, ["podmonitors"])
+        INFERENCE_POOL.install(running.kubeconfig)
+        HTTP_ROUTE.install(running.kubeconfig)
         Kube(running.kubeconfig).apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
         yield running.kubeconfig
 

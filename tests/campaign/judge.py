@@ -7,6 +7,7 @@ from typing import Any, Final
 from dsd_operator.api import parse
 from dsd_operator.api.envelope import envelope, envelope_hash
 from dsd_operator.render.extras import EXTRAS
+from dsd_operator.status.reasons import Reason
 from tests.campaign.picture import Picture, differences
 from tests.campaign.schema import effective
 from tools.generate_fields import Effect, fields
@@ -54,11 +55,15 @@ class Turn:
 def judge(turn: Turn) -> Iterator[str]:
     """Everything that is wrong after a step."""
     fresh = turn.fresh.picture
+    yield from _taken(turn)
     if fresh is None or _no_way_there(turn):
         yield from untouched(turn.before, turn.after)
         return
     if turn.refusal:
         yield f"a fresh deployment may have this, and this one may not: {turn.refusal}"
+        return
+    if turn.after.ready.get("reason") == Reason.CACHE_NOT_AS_ASKED:
+        yield from differences(turn.after.children, turn.before.children)  # a claim cannot become what a new one is
         return
     if not turn.after.final:
         yield f"never settled: {turn.after.status.get('conditions')}"
@@ -66,6 +71,15 @@ def judge(turn: Turn) -> Iterator[str]:
     yield from _shown(_differential(turn.before, turn.after, fresh))
     yield from _rolls(turn)
     yield from _reached(turn)
+
+
+def _taken(turn: Turn) -> Iterator[str]:
+    """The first value of a field is a good one; only a kind that the server does not know may keep it from working."""
+    fresh = turn.fresh.picture
+    if turn.reaches and fresh is None:
+        yield f"the server refuses a good value: {turn.fresh.refusal}"
+    elif turn.reaches and fresh is not None and not fresh.healthy and fresh.ready.get("reason") != Reason.API_MISSING:
+        yield f"a good value does not work: {dict(fresh.ready)}"
 
 
 def _no_way_there(turn: Turn) -> bool:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from dsd_operator.cluster.client import FIELD_MANAGER
@@ -14,7 +14,15 @@ Json = dict[str, Any]
 HISTORY: Final = frozenset({"ControllerRevision"})
 """What is kept of the past is another one after another past."""
 
-FINAL: Final = frozenset({Reason.INVALID_SPEC, Reason.APPLY_FAILED, Reason.FOREIGN_OBJECT, Reason.API_MISSING})
+FINAL: Final = frozenset(
+    {
+        Reason.INVALID_SPEC,
+        Reason.APPLY_FAILED,
+        Reason.FOREIGN_OBJECT,
+        Reason.API_MISSING,
+        Reason.CACHE_NOT_AS_ASKED,
+    }
+)
 """Of a Ready condition that is False: no more will come."""
 
 _COUNTED: Final = ("uid", "resourceVersion", "generation", "creationTimestamp")
@@ -45,12 +53,17 @@ class Picture:
     @property
     def final(self) -> bool:
         """Whether it stays so."""
-        return self.ready.get("status") == "True" or self.ready.get("reason") in FINAL
+        return _is_final(self.ready)
 
     @property
     def healthy(self) -> bool:
         """Whether all of the spec is in force."""
         return self.ready.get("status") == "True"
+
+
+def settled(resource: Json) -> bool:
+    """Whether a resource's status speaks of its generation, and stays so."""
+    return _is_final(_condition(resource))
 
 
 def picture(resource: Json, children: Sequence[Json]) -> Picture:
@@ -72,12 +85,22 @@ def _key(thing: Json) -> str:
     return f"{thing['kind']} {thing['metadata']['name']}"
 
 
+def _is_final(ready: Mapping[str, Any]) -> bool:
+    return ready.get("status") == "True" or ready.get("reason") in FINAL
+
+
 def _ready(resource: Json) -> Json:
+    found = _condition(resource)
+    kept = {name: found[name] for name in ("status", "reason", "message")} if found else {}
+    return dict(_anonymous(kept, resource["metadata"]))
+
+
+def _condition(resource: Json) -> Json:
+    """The condition Ready, empty unless all of them speak of this generation."""
     conditions, generation = (resource.get("status") or {}).get("conditions", []), resource["metadata"]["generation"]
     if any(condition["observedGeneration"] != generation for condition in conditions):
         return {}
-    found: Json = next((condition for condition in conditions if condition["type"] == "Ready"), {})
-    return _anonymous({k: found[k] for k in ("status", "reason", "message")}, resource["metadata"]) if found else {}
+    return next((condition for condition in conditions if condition["type"] == "Ready"), {})
 
 
 def _status(resource: Json) -> Json:
@@ -122,10 +145,10 @@ def _without_number(config: Json) -> Json:
 
 def _anonymous(value: Any, meta: Json) -> Any:
     """Without the resource's name, its children's and its uid, wherever they stand."""
-    names = names_for(meta["name"])
-    text = json.dumps(value)
-    for word, stands_for in ((meta["uid"], "UID"), (names.base, "BASE"), (names.label, "NAME"), (meta["name"], "NAME")):
-        text = text.replace(word, stands_for)
+    text = json.dumps(value).replace(meta["uid"], "UID")
+    words = {word: name for name, word in asdict(names_for(meta["name"])).items()} | {meta["name"]: "NAME"}
+    for word in sorted(words, key=len, reverse=True):  # one may begin with another
+        text = text.replace(word, words[word])
     return json.loads(text)
 
 

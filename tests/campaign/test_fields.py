@@ -38,7 +38,9 @@ def carry_out(server: Server, operator: OperatorProcess, walks: Sequence[Walk]) 
     """Run all walks; nothing may be wrong with the deployments, nor with the operator."""
     campaign = Campaign(server)
     for first in range(0, len(walks), SIDE_BY_SIDE):
+        told = len(campaign.problems)
         campaign.run(walks[first : first + SIDE_BY_SIDE])
-        print(f"{first + SIDE_BY_SIDE} of {len(walks)} walks: {campaign.told()}", flush=True)
+        print(f"\n{min(first + SIDE_BY_SIDE, len(walks))} of {len(walks)} walks: {campaign.told()}", flush=True)
+        print("\n".join(campaign.problems[told:]), flush=True)
     assert not campaign.problems, "\n".join(campaign.problems)
     assert complaints(operator) == []

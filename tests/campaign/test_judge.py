@@ -61,6 +61,12 @@ def test_what_a_refused_value_leaves_behind_shows() -> None:
     assert "refused value changed something" in found
 
 
+def test_a_good_value_that_is_not_taken_shows() -> None:
+    assert "refuses a good value" in complaints(deployed(), deployed(), None, model={"name": "a/c"})[0]
+    sick = deployed(ready=INVALID)
+    assert "does not work" in complaints(deployed(), sick, sick, model={"name": "a/c"})[0]
+
+
 def test_a_spec_that_cannot_be_carried_out_leaves_the_pods_alone() -> None:
     fresh = deployed(ready=INVALID, children={"ConfigMap": {"data": "s"}}, rolls=0)
     assert complaints(deployed(), deployed(ready=INVALID), fresh) == []

@@ -33,6 +33,13 @@ _PEER: Final[Mapping[str, Values]] = {
     "ipBlock.except": (["fd00::/9"], ["10.0.0.0/8"], []),
 }
 
+_CLAIMS: Final = {"resourceClaims": [{"name": name, "resourceClaimTemplateName": "gpu"} for name in "abc"]}
+_NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
+    "resources.claims[].name": {"podTemplate.spec": _CLAIMS},
+    "resources.claims[].request": {"podTemplate.spec": _CLAIMS},
+}
+"""What the API server wants beside a field's values, and a renderer does not."""
+
 OTHERS: Final[Mapping[str, Values]] = {
     "model.name": ("acme/third", "/models/local", "s3://bucket/model"),
     "model.revision": ("main", "0123abcd"),
@@ -128,16 +135,16 @@ OTHERS: Final[Mapping[str, Values]] = {
 
 def start_of(path: str) -> Json:
     """The spec in which a field is not set yet; without pods, so that the children settle by themselves."""
-    return _spec(CHANGES[path].before)
+    return _spec(CHANGES[path].before, path)
 
 
 def set_of(path: str) -> Json:
     """The same with the field's first value."""
-    return _spec(CHANGES[path].after)
+    return _spec(CHANGES[path].after, path)
 
 
-def _spec(changes: Mapping[str, Any]) -> Json:
-    return {**body(changes)["spec"], "replicas": 0}
+def _spec(changes: Mapping[str, Any], path: str) -> Json:
+    return {**body({**_NEEDED.get(path, {}), **changes})["spec"], "replicas": 0}
 
 
 def others_of(path: str) -> list[Any]:

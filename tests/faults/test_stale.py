@@ -70,8 +70,9 @@ def test_events_about_the_past_change_nothing(healthy: Stage) -> None:
 
 def test_no_pass_asks_for_a_version(healthy: Stage) -> None:
     """With a resourceVersion, 0 above all, an API server may answer from a cache that is behind."""
-    healthy.schedule(other(healthy))
-    healthy.wait_settled(healthy.stored_triples(), 2)
+    schedule = other(healthy)
+    healthy.schedule(schedule)
+    healthy.wait_settled(schedule, 2)
     own = [call for call in healthy.proxy.calls if call.read and not call.framework]
     assert len(own) > 20
     assert [str(call) for call in own if "resourceVersion" in call.query or "resourceVersionMatch" in call.query] == []

@@ -40,7 +40,7 @@ class Lose:
 
 def nothing_about_resources(_call: Call, event: Event) -> bool:
     """Loses every event of a DSDDeployment."""
-    return event["object"].get("kind") != "DSDDeployment"
+    return bool(event["object"].get("kind") != "DSDDeployment")
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import itertools
 import json
 import subprocess
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -25,10 +25,14 @@ _NEEDED: Final = frozenset({"ServiceAccount", "ClusterRole", "ClusterRoleBinding
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[ApiOnlyCluster]:
-    """The API server and the controllers, with everything that the operator needs installed."""
-    with ApiOnlyCluster() as running:
+    """The API server and the controllers, with everything that the operator needs installed.
+
+    It writes down who asked for what: whatever the tests of a session make the operator do, it must have the right to.
+    """
+    with ApiOnlyCluster(audit=True) as running:
         prepare(running.kubeconfig)
         yield running
+        assert not_allowed(running.audit(f"system:serviceaccount:{SYSTEM}:{RELEASE}")) == []
 
 
 @pytest.fixture(scope="session")
@@ -93,6 +97,12 @@ def log_in(kubeconfig: Path, path: Path) -> None:
     content["users"] = [{"name": "operator", "user": {"token": token}}]
     content["contexts"][0]["context"]["user"] = "operator"
     path.write_text(yaml.safe_dump(content))
+
+
+def not_allowed(events: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The requests of an audit log for which somebody had no right; what admission refuses is another matter."""
+    decision = "authorization.k8s.io/decision"
+    return sorted({f"{e['verb']} {e['requestURI']}" for e in events if e["annotations"].get(decision) != "allow"})
 
 
 _numbers = itertools.count(1)

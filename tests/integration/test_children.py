@@ -7,7 +7,7 @@ import pytest
 
 from dsd_operator.api import parse
 from dsd_operator.render.context import RenderContext
-from dsd_operator.render.deployment import deployment
+from dsd_operator.render.workload import workload
 from dsd_runtime.protocol import Revision
 from tests.integration.world import CHILDREN, FIRST, NAME, World
 from tools.testbed.waiting import wait_for
@@ -84,7 +84,7 @@ def test_a_request_of_its_own_that_is_carried_out_late_is_put_right(world: World
     made = world.wait_child("Deployment")
     (applied,) = (e["time"] for e in made["metadata"]["managedFields"] if e["manager"] == "dsd-operator")
     image = made["spec"]["template"]["spec"]["containers"][0]["image"]
-    late = deployment(parse(world.resource()), RenderContext(image, Revision(owner="o", number=1)))
+    late = workload(parse(world.resource()), RenderContext(image, Revision(owner="o", number=1)))
     late["spec"]["minReadySeconds"] += 1
     # The API server keeps the time to the second.
     wait_for("the next second", lambda: f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", lambda now: now > applied, 20, 0.05)

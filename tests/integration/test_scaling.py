@@ -15,7 +15,7 @@ from tools.testbed.waiting import wait_for
 pytestmark = pytest.mark.integration
 
 SECONDS: Final = 60.0
-"""The autoscaler looks every 2 s; an autoscaler that has gone is noticed after half a minute."""
+"""The autoscaler looks every 2 s; one that has gone is noticed within seconds."""
 
 RESOURCE: Final = {"apiVersion": "dsd-operator.io/v1alpha1", "kind": "DSDDeployment", "name": NAME}
 CHILD: Final = {"apiVersion": "apps/v1", "kind": "Deployment", "name": NAME}

@@ -15,7 +15,7 @@ from dsd_operator.cluster import resources
 from dsd_operator.cluster.client import FIELD_MANAGER, Client
 from dsd_operator.cluster.errors import Forbidden
 
-LOOK_AGAIN_SECONDS: Final = 30.0
+LOOK_AGAIN_SECONDS: Final = 10.0
 """No watch shows autoscalers; one that has gone leaves the number to the resource again."""
 
 Object = Mapping[str, Any]

@@ -35,11 +35,11 @@
 # The budget for evictions; deleted when spec.podDisruptionBudget no longer asks.
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
-  verbs: [get, create, patch, delete]
+  verbs: [get, list, watch, create, patch, delete]
 # Who may reach the engines; deleted when spec.networkPolicy no longer asks.
 - apiGroups: [networking.k8s.io]
   resources: [networkpolicies]
-  verbs: [get, create, patch, delete]
+  verbs: [get, list, watch, create, patch, delete]
 # Whether an autoscaler is why somebody else has set the replicas of a child: then they are left to it.
 - apiGroups: [autoscaling]
   resources: [horizontalpodautoscalers]
@@ -47,7 +47,7 @@
 # A cache's claim: made and grown, never deleted but with the resource. One that a resource names is only read.
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
-  verbs: [get, create, patch]
+  verbs: [get, list, watch, create, patch]
 # What was rendered for each envelope of a resource, so that an upgrade restarts no pod; the oldest are deleted.
 - apiGroups: [apps]
   resources: [controllerrevisions]

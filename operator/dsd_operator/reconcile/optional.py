@@ -1,7 +1,7 @@
 """Children that a resource may do without (`render.extras`): made where they are wanted, deleted where they are not.
 
-Apart from the others, which wait for none of them. No watch shows these objects, because a cluster may not have the
-kind: each pass looks itself, in one request, and in none at all while nothing is wanted and nothing was found.
+Apart from the others, which wait for none of them. Each pass looks itself, in one request, and in none at all while
+nothing is wanted and nothing was found: no watch shows the kinds that a cluster may not have.
 """
 
 import logging

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.integration
 
 SECONDS: Final = 60.0
 
-SPEC: Final = {"networkPolicy": {"enabled": True}, "cache": {"size": "1Gi"}}
+SPEC: Final[dict[str, Any]] = {"networkPolicy": {"enabled": True}, "cache": {"size": "1Gi"}}
 CHANGES: Final[dict[str, dict[str, Any]]] = {
     "NetworkPolicy": {"ingress": [{}]},
     "PodDisruptionBudget": {"maxUnavailable": 5},
@@ -45,7 +45,7 @@ def _comes_back(world: World, kind: str) -> None:
 def _is_set_back(world: World, kind: str, change: dict[str, Any]) -> None:
     wanted = world.wait_child(kind)["spec"]
     world.kube.patch(kind, world.namespace, NAME, {"spec": change})
-    wait_for(f"the {kind} as it was", lambda: world.wait_child(kind)["spec"], wanted.__eq__, SECONDS)
+    wait_for(f"the {kind} as it was", lambda: world.wait_child(kind)["spec"], lambda spec: spec == wanted, SECONDS)
 
 
 def _uid(world: World, kind: str) -> str:

@@ -23,8 +23,8 @@ CHILDREN: Final = (
     ("policy", "v1", "poddisruptionbudgets"),
     ("networking.k8s.io", "v1", "networkpolicies"),
 )
-"""Group, version, plural. No ReplicaSets: what goes wrong there is a condition of the Deployment. No kinds that a cluster
-may not have: kopf ends where one of its watches finds none."""
+"""Group, version, plural. No ReplicaSets: what goes wrong there is a condition of the Deployment. No kinds that a
+cluster may not have: kopf ends where one of its watches finds none."""
 
 _DELETED: Final = "DELETED"
 

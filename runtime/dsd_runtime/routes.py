@@ -266,6 +266,7 @@ class DsdEndpoints:
     def __init__(self) -> None:
         self._engines = Engines(None)
         self._access = Access()
+        self._following: asyncio.Task[None] | None = None
 
     def attach_router(self, app: Any) -> None:
         """Add the routes."""
@@ -311,4 +312,7 @@ class DsdEndpoints:
         self._engines = Engines(engine_client)
         if engine_client is not None and compat.gate().mode == "on":
             open_streams.end_with_the_engine(engine_client)
-            draining.leave_with_the_engine(engine_client, state)
+            if (notice := draining.notice()) is not None:
+                leaving = draining.Leaving(state, notice)
+                leaving.end_in_time(engine_client)
+                self._following = asyncio.create_task(leaving.follow(), name="dsd leaving")

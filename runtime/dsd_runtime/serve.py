@@ -232,7 +232,7 @@ def run(words: Sequence[str]) -> NoReturn:
     arguments = arguments_for(options)
     check_free(arguments)
     if (notice := draining.notice()) is not None:
-        notice.unlink(missing_ok=True)  # of an earlier life of this container
+        draining.forget(notice)
     if gate.mode == "off":
         say(f"{gate.reason}; serving with a static schedule, which changes only with a restart")
     environment = environment_for(options, os.environ)

@@ -5,8 +5,10 @@ A real uvicorn with a small application; the whole engine is in tests/e2e/test_d
 
 import asyncio
 import http.client
+import os
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +18,7 @@ import pytest
 
 from dsd_runtime import draining
 from dsd_runtime.protocol import LEAVING_ENV
+from tools.testbed.waiting import wait_for
 
 pytestmark = pytest.mark.engine
 
@@ -46,28 +49,15 @@ class Running:
         self.application = Application()
         wrapped = draining.LastResponses(self.application, file)
         self.server = uvicorn.Server(uvicorn.Config(wrapped, port=0, lifespan="off", log_level="warning"))
-        self.loop: asyncio.AbstractEventLoop | None = None
         self.thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:
-        async def serve() -> None:
-            self.loop = asyncio.get_running_loop()
-            await self.server.serve()
-
-        asyncio.run(serve())
+        asyncio.run(self.server.serve())
 
     @property
     def port(self) -> int:
         """Where it listens."""
         return int(self.server.servers[0].sockets[0].getsockname()[1])
-
-    def let_go(self) -> None:
-        """What happens at SIGTERM."""
-        assert self.loop is not None
-        asyncio.run_coroutine_threadsafe(self._let_go(), self.loop).result(30)
-
-    async def _let_go(self) -> None:
-        draining.let_go(self.server)
 
 
 @contextmanager
@@ -108,49 +98,85 @@ def test_responses_close_their_connection_once_the_end_is_announced(server: Runn
     assert connection.sock is None, "the client has parted from the server"
 
 
-def test_idle_connections_are_closed_at_the_end_and_open_streams_come_to_theirs(server: Running) -> None:
-    idle = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-    ask(idle)
-    assert idle.sock is not None
-    streaming = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-    streaming.request("GET", "/stream")
-    response = streaming.getresponse()
+def test_a_stream_from_before_is_followed_by_one_request_that_is_served(server: Running, tmp_path: Path) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection.request("GET", "/stream")
+    response = connection.getresponse()
     assert response.read(6) == b"first "
-    assert streaming.sock is not None
-
-    server.let_go()
-
-    assert idle.sock.recv(1) == b"", "the server has closed it"
+    (tmp_path / "leaving").touch()
     server.application.go_on.set()
     assert response.read() == b"last"
-    assert streaming.sock.recv(1) == b"", "it goes with the end of its response"
+    kept = connection.sock
+    assert kept is not None, "nothing told the client to part from it, so it is used again"
+    assert ask(connection).getheader("connection") == "close"
 
 
-async def test_the_end_of_the_engine_begins_with_the_connections() -> None:
-    order: list[str] = []
+def test_a_file_says_whether_connections_are_open(server: Running, tmp_path: Path) -> None:
+    leaving = draining.Leaving(SimpleNamespace(server=server.server), tmp_path / "leaving")
+    busy = tmp_path / f"leaving.{os.getpid()}"
+    leaving.look()
+    assert not busy.exists()
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    ask(connection)
+    leaving.look()
+    assert busy.exists()
+    (tmp_path / "leaving").touch()
+    ask(connection)
+    wait_for("the connection to end", lambda: server.server.server_state.connections, lambda found: not found, 30, 0.01)
+    leaving.look()
+    assert not busy.exists()
 
-    class Connection:
-        cycle = None
 
-        def shutdown(self) -> None:
-            order.append("connection")
+async def test_it_is_there_from_the_start_and_followed_once_the_end_is_announced(tmp_path: Path) -> None:
+    leaving = draining.Leaving(SimpleNamespace(), tmp_path / "leaving")
+    task = asyncio.create_task(leaving.follow())
+    busy = tmp_path / f"leaving.{os.getpid()}"
+    await until(busy.exists)
+    (tmp_path / "leaving").touch()
+    await until(lambda: not busy.exists())
+    task.cancel()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    await asyncio.to_thread(wait_for, "the file to follow", condition, bool, 30, 0.01)
+
+
+def test_what_an_earlier_life_left_goes(tmp_path: Path) -> None:
+    for name in ("leaving", "leaving.7", "prometheus"):
+        (tmp_path / name).touch()
+    draining.forget(tmp_path / "leaving")
+    assert [path.name for path in tmp_path.iterdir()] == ["prometheus"]
+
+
+@pytest.mark.parametrize(("ago", "left"), [(0, 30), (10, 20), (100, draining.LEAST_SECONDS), (-100, 30)])
+def test_the_time_to_drain_begins_with_the_notice(tmp_path: Path, ago: int, left: float) -> None:
+    file = tmp_path / "leaving"
+    file.touch()
+    then = time.time() - ago
+    os.utime(file, (then, then))
+    given: list[float | None] = []
 
     class Client:
         def shutdown(self, timeout: float | None = None) -> None:
-            order.append(f"engine {timeout}")
+            given.append(timeout)
 
-    state, client = SimpleNamespace(), Client()
-    draining.leave_with_the_engine(client, state)
-    # The server is there after the engine client: vLLM sets it last.
-    state.server = SimpleNamespace(server_state=SimpleNamespace(connections={Connection()}))
-    await asyncio.to_thread(client.shutdown, timeout=7)
-    await asyncio.sleep(0)
-    assert sorted(order) == ["connection", "engine 7"]
+    client = Client()
+    draining.Leaving(SimpleNamespace(), file).end_in_time(client)
+    client.shutdown(timeout=30)
+    assert given == [pytest.approx(left, abs=5)]
 
 
-def test_a_server_that_is_unlike_uvicorn_is_left_alone() -> None:
-    draining.let_go(None)
-    draining.let_go(SimpleNamespace(server_state=SimpleNamespace(connections=[SimpleNamespace()])))
+def test_without_a_notice_all_of_it_is_left(tmp_path: Path) -> None:
+    assert draining.Leaving(SimpleNamespace(), tmp_path / "leaving").left_of(30) == 30
+
+
+def test_no_time_stays_no_time(tmp_path: Path) -> None:
+    (tmp_path / "leaving").touch()
+    assert draining.Leaving(SimpleNamespace(), tmp_path / "leaving").left_of(0) == 0
+
+
+def test_a_server_that_is_unlike_uvicorn_has_no_connections() -> None:
+    assert draining.connections_of(SimpleNamespace(server=SimpleNamespace())) == 0
 
 
 def test_the_notice_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,9 @@
 """How a pod ends without losing a request: out of the Service first, then running generations, then the engine.
 
 Kubernetes takes a pod that is deleted out of the Service and starts its end at the same time; each node's kube-proxy
-learns of it a moment later. So the end begins with a pause in which the engine serves as ever (`dsd_runtime.draining`
-lets clients part from it meanwhile). The three parts make the grace period.
+learns of it a moment later. So the end begins before SIGTERM, after which vLLM takes no request: with a pause, and then
+as long as clients hold connections, up to the time to drain (`dsd_runtime.draining` lets them part meanwhile). These
+and the engine's own end make the grace period.
 """
 
 from typing import Any, Final
@@ -11,8 +12,7 @@ from dsd_operator.api import Spec
 from dsd_operator.render.environment import LEAVING
 
 PAUSE_SECONDS: Final = 5
-"""Between the notice and SIGTERM. kube-proxy needs one second as a rule; clients that keep connections use them
-meanwhile, and are told to close them."""
+"""At least, between the notice and SIGTERM. kube-proxy needs one second as a rule."""
 
 END_SECONDS: Final = 30
 """For the engine to end itself once nothing runs any more, or running requests are out of time."""
@@ -23,6 +23,11 @@ def grace_seconds(spec: Spec) -> int:
     return PAUSE_SECONDS + spec.rollout.drain_timeout_seconds + END_SECONDS
 
 
-def lifecycle() -> dict[str, Any]:
-    """The engine container's hooks. Not the `sleep` action: API servers before 1.30 do not know it."""
-    return {"preStop": {"exec": {"command": ["sh", "-c", f"touch {LEAVING}; exec sleep {PAUSE_SECONDS}"]}}}
+def lifecycle(spec: Spec) -> dict[str, Any]:
+    """The engine container's hooks.
+
+    An image whose runtime does not say whether connections are open gets the pause alone: there is no file to wait for.
+    """
+    wait = f"n={spec.rollout.drain_timeout_seconds}; while [ $n -gt 0 ] && ls {LEAVING}.* > /dev/null 2>&1"
+    script = f"touch {LEAVING}; sleep {PAUSE_SECONDS}; {wait}; do sleep 1; n=$((n-1)); done"
+    return {"preStop": {"exec": {"command": ["sh", "-c", script]}}}

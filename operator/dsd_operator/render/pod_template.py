@@ -89,7 +89,7 @@ def _engine(resource: DSDDeployment, runtime_image: str) -> dict[str, Any]:
         "ports": [{"name": PORT_NAME, "containerPort": PORT, "protocol": "TCP"}],
         "resources": _resources(spec.resources),
         **probes(spec.startup.timeout_seconds),
-        "lifecycle": lifecycle(),
+        "lifecycle": lifecycle(spec),
         # The last lines of a crashed engine's log become the message that the resource's status shows.
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": mounts(resource),

@@ -27,7 +27,8 @@ measurements of a running deployment. It is the distribution `kubectl-dsd`; kube
 It uses your kubeconfig and your rights. Engines are asked through the API server, which takes the right to `get` the
 subresource `pods/proxy`; without it the operator's word in the resource's status is shown, and the output says so.
 NetworkPolicies that keep the API server from the pods keep this command from them too; it then names the policy. No
-command writes anything but `spec.schedule` and `spec.smoothing`, and those only when it says so.
+command writes anything but `spec.schedule` and `spec.smoothing`, and, of `rollout`, the envelope; those only when it
+says so.
 
 `-n`, `--context`, `--kubeconfig` and `--request-timeout` may stand before or after the sub-command. Errors are one line
 and a hint on stderr. Whatever is printed as YAML comes back through kubectl as the same values.
@@ -74,6 +75,14 @@ _DOCUMENTS: Final = (
             "oldest first; `pods` [{`name`, `since`, `forgotten`, `restarts`, `problem`}]; `limits` in words"
         ),
     ),
+    (
+        "rollout history NAME",
+        (
+            "`namespace`, `name`, `revisions` [{`revision`, `current`, `creationTimestamp`, `renderedBy`, `envelope`, "
+            "`changes` in words}], the oldest first"
+        ),
+    ),
+    ("rollout undo NAME", "`namespace`, `name`, `revision`, `dryRun`, `changed`, `changes` in words"),
     (
         "explain NAME",
         (

@@ -15,6 +15,7 @@ _PATHS: Final = {
     KIND: (f"/apis/{API_VERSION}", PLURAL),
     "Deployment": (_APPS, "deployments"),
     "ReplicaSet": (_APPS, "replicasets"),
+    "ControllerRevision": (_APPS, "controllerrevisions"),
     "ConfigMap": (_CORE, "configmaps"),
     "Event": (_CORE, "events"),
     "Namespace": (_CORE, "namespaces"),

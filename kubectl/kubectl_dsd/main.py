@@ -23,6 +23,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "convert": ("kubectl_dsd.convert.command:convert", "Turn a vLLM command line into a DSDDeployment."),
     "explain": ("kubectl_dsd.explain.command:explain", "Say why a deployment is not Ready, and what to do."),
     "profile": ("kubectl_dsd.profile.command:profile", "Measure a running deployment and find its best schedule."),
+    "rollout": ("kubectl_dsd.rollout.command:rollout", "See, undo, force and follow the replacement of pods."),
     "schedule": ("kubectl_dsd.schedule.command:schedule", "Show, compare and change schedules."),
     "status": ("kubectl_dsd.status.command:status", "Show conditions, pods, schedules, and what is out of sync."),
     "top": ("kubectl_dsd.top.command:top", "Watch K, concurrency, acceptance and tokens per second."),

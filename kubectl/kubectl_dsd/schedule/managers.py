@@ -69,6 +69,14 @@ def _warnings(meta: Mapping[str, Any]) -> Iterator[str]:
         yield _gitops(tool, "")
 
 
+def tools(meta: Mapping[str, Any]) -> list[str]:
+    """The tools that put back what differs from their source, by their names."""
+    marks = {**(meta.get("labels") or {}), **(meta.get("annotations") or {})}
+    managers = {str(entry.get("manager")) for entry in meta.get("managedFields") or ()}
+    by_mark = {tool for mark, tool in _TRACKED.items() if mark in marks}
+    return sorted(by_mark | {tool for manager, tool in _GITOPS.items() if manager in managers})
+
+
 def _gitops(tool: str, detail: str) -> str:
     return (
         f"{tool}{detail} manages this resource, and {_WHEN[tool]}: change it at the source, or tell {tool} to leave "

@@ -63,7 +63,7 @@ def write(cluster: Cluster, before: Json, wanted: Schedule, *, dry_run: bool) ->
             return cluster.patch(kinds.DEPLOYMENT, meta["namespace"], meta["name"], body, dry_run=dry_run)
         except ApiFailure as failure:
             if failure.status != _CONFLICT:
-                raise _in_words(failure) from failure
+                raise in_words(failure, "schedule", "kubectl dsd schedule show NAME") from failure
         version = _version_if_untouched(cluster, before)
     raise Failure("the resource changes too often to be changed", "Try again.")
 
@@ -87,18 +87,19 @@ def _version_if_untouched(cluster: Cluster, before: Json) -> str:
     return str(now["metadata"]["resourceVersion"])
 
 
-def _in_words(failure: ApiFailure) -> Failure:
-    """A refusal of the CRD's rules, each with its field; what to do where nobody knows whether it was changed."""
+def in_words(failure: ApiFailure, what: str, look: str) -> Failure:
+    """A refusal of the CRD's rules, each with its field; `look` is the command for where nobody knows whether it
+    (`what`, a noun) was changed."""
     if failure.may_pass:
         return Failure(
-            f"{failure.message}; the schedule may have been changed all the same, or may be yet",
-            "`kubectl dsd schedule show NAME` says; run the command again to be sure.",
+            f"{failure.message}; the {what} may have been changed all the same, or may be yet",
+            f"`{look}` says; run the command again to be sure.",
         )
     causes = ((failure.body.get("details") or {}).get("causes")) or []
     if failure.status != _INVALID or not causes:
         return failure
     lines = [f"{cause.get('field')}: {_rule(str(cause.get('message')))}" for cause in causes]
-    return Failure(f"the API server refuses this schedule: {'; '.join(dict.fromkeys(lines))}")
+    return Failure(f"the API server refuses this {what}: {'; '.join(dict.fromkeys(lines))}")
 
 
 def _rule(message: str) -> str:

@@ -1,0 +1,95 @@
+"""`kubectl dsd rollout` on a real API server: back to an earlier envelope, and nothing else with it."""
+
+import re
+
+import pytest
+
+from tests.integration.kubectl.tool import Dsd
+from tests.integration.world import NAME, SECOND, World, ranges
+from tools.testbed.waiting import wait_for
+
+pytestmark = pytest.mark.integration
+
+
+def image(world: World) -> str:
+    (container,) = world.wait_child("Deployment")["spec"]["template"]["spec"]["containers"]
+    return str(container["image"])
+
+
+def wait_revision(dsd: Dsd, number: int) -> None:
+    wait_for(
+        f"revision {number}",
+        lambda: dsd.json("rollout", "history", NAME)["revisions"],
+        lambda found: bool(found) and found[-1]["revision"] == number and found[-1]["current"],
+        20,
+        0.1,
+    )
+
+
+def test_undo_puts_the_earlier_envelope_back_and_keeps_the_rest(world: World, dsd: Dsd) -> None:
+    world.operator(RUNTIME_IMAGE="registry.example/runtime:old")
+    world.create(engine={"maxNumSeqs": 8})
+    world.wait_child("Deployment")
+    world.operators[-1].terminate()
+    world.operator(RUNTIME_IMAGE="registry.example/runtime:new")
+    world.patch(engine={"maxNumSeqs": 16, "dtype": "float32"}, replicas=2)
+    wait_revision(dsd, 2)
+    world.schedule(SECOND)
+    assert image(world).endswith(":new")
+
+    table = dsd("rollout", "history", NAME).stdout
+    assert "engine.maxNumSeqs: 8 -> 16" in table
+    assert "(current)" in table
+    assert "maxNumSeqs: 8" in dsd("rollout", "history", NAME, "--revision", "1").stdout
+    generation = world.resource()["metadata"]["generation"]
+    assert "nothing was changed" in dsd("rollout", "undo", NAME, "--dry-run=server").stdout
+    assert world.resource()["metadata"]["generation"] == generation
+
+    assert "goes back to revision 1" in dsd("rollout", "undo", NAME).stdout
+    spec = world.resource()["spec"]
+    assert spec["engine"]["maxNumSeqs"] == 8
+    assert "dtype" not in spec["engine"]
+    assert (spec["replicas"], spec["schedule"]) == (2, ranges(SECOND))
+    wait_revision(dsd, 3)
+    wait_for("the pods of then", lambda: image(world), lambda found: found.endswith(":old"), 20, 0.1)
+    assert "asks for revision 3 already" in dsd("rollout", "undo", NAME, "--to-revision", "3").stdout
+
+
+def test_a_schedule_that_does_not_fit_is_refused_with_what_to_do(world: World, dsd: Dsd) -> None:
+    world.operator()
+    world.create()
+    wait_revision(dsd, 1)
+    drafter = {**world.resource()["spec"]["drafter"], "numSpeculativeTokens": 6}
+    world.patch(drafter=drafter, schedule=ranges([(1, 8, 6)]))
+    wait_revision(dsd, 2)
+    before = world.resource()["metadata"]["generation"]
+    said = dsd("rollout", "undo", NAME, code=1).stderr
+    assert "K=6 is above the maximum of 3" in said
+    assert "kubectl dsd schedule set" in said
+    assert world.resource()["metadata"]["generation"] == before
+
+
+def test_restart_makes_a_revision_and_status_waits_for_it(world: World, dsd: Dsd) -> None:
+    world.operator()
+    world.create()
+    wait_revision(dsd, 1)
+    assert "is restarted" in dsd("rollout", "restart", NAME).stdout
+    wait_revision(dsd, 2)
+    at = world.resource()["spec"]["rollout"]["restartedAt"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", at)
+    annotations = world.wait_child("Deployment")["spec"]["template"]["metadata"]["annotations"]
+    assert annotations["dsd-operator.io/restarted-at"] == at
+    # No kubelet starts the pods here.
+    assert "has not ended within 1 s" in dsd("rollout", "status", NAME, "--timeout", "1", code=1).stderr
+    world.patch(replicas=0)
+    assert "rolled out" in dsd("rollout", "status", NAME, "--timeout", "60").stdout
+
+
+def test_a_roll_out_that_cannot_go_on_is_an_error(world: World, dsd: Dsd) -> None:
+    world.operator()
+    world.create(engine={"extraArgs": ["--no-such-option"]})
+    done = dsd("rollout", "status", NAME, "--timeout", "60", code=1)
+    assert "InvalidSpec" in done.stdout
+    assert "does not go on" in done.stderr
+    assert "no revisions" in dsd("rollout", "history", NAME).stdout
+    assert "no other revision" in dsd("rollout", "undo", NAME, code=1).stderr

@@ -1,0 +1,119 @@
+"""What an undo changes of a spec, what differs between two envelopes, and where a roll-out is."""
+
+from copy import deepcopy
+from typing import Any, Final
+
+import pytest
+
+from dsd_operator.api import parse
+from dsd_operator.api.envelope import envelope, envelope_hash
+from kubectl_dsd.errors import Failure
+from kubectl_dsd.rollout.differences import changes, patch
+from kubectl_dsd.rollout.revisions import Revision, pick
+from kubectl_dsd.rollout.status import stage_of
+from tests.unit.resources import body
+
+STORED: Final = {"engine": {"modelRunner": "Auto"}, "startup": {"timeoutSeconds": 3600}, "drafter.parameters": {}}
+"""What the API server fills in."""
+
+PAIRS: Final[dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
+    "nothing": ({}, {}),
+    "a value": ({"engine.maxNumSeqs": 8}, {"engine.maxNumSeqs": 16}),
+    "something more": ({"engine.maxNumSeqs": 8, "resources": {"limits": {"cpu": 1}}}, {}),
+    "something less": ({}, {"resources": {"limits": {"cpu": 1}, "requests": {"cpu": "500m"}}}),
+    "inside a map": ({"resources": {"limits": {"cpu": 1, "memory": "1Gi"}}}, {"resources": {"limits": {"cpu": 2}}}),
+    "a list": ({"engine.env": [{"name": "A", "value": "1"}]}, {"engine.env": [{"name": "B", "value": "2"}]}),
+    "a restart": ({"rollout": {"restartedAt": "2026-01-01T00:00:00Z", "maxSurge": 1}}, {"rollout": {"maxSurge": 1}}),
+    "the time to drain": ({}, {"rollout": {"drainTimeoutSeconds": 99}}),
+    "a pod template": (
+        {"podTemplate": {"spec": {"volumes": [{"name": "x", "emptyDir": {}}]}, "metadata": {"labels": {"a": "b"}}}},
+        {"podTemplate": {"spec": {"nodeSelector": {"pool": "a"}}}},
+    ),
+}
+
+
+def merged(spec: Any, change: Any) -> Any:
+    """What the API server makes of a JSON merge patch."""
+    if not isinstance(change, dict):
+        return change
+    made = dict(spec) if isinstance(spec, dict) else {}
+    for name, value in change.items():
+        if value is None:
+            made.pop(name, None)
+        else:
+            made[name] = merged(made.get(name), value)
+    return made
+
+
+@pytest.mark.parametrize("back", [False, True])
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_patch_makes_one_envelope_of_the_other(name: str, back: bool) -> None:
+    one, other = (body({**STORED, **changed}) for changed in PAIRS[name])
+    now, then = (other, one) if back else (one, other)
+    wanted = envelope(parse(then).spec)
+    spec = now["spec"] | {"replicas": 7}
+    undone = merged(deepcopy(spec), patch(spec, wanted))
+    assert envelope_hash(envelope(parse({**now, "spec": undone}).spec)) == envelope_hash(wanted)
+    assert (undone["schedule"], undone["replicas"]) == (spec["schedule"], 7)
+    assert undone.get("rollout", {}).get("maxSurge") == spec.get("rollout", {}).get("maxSurge")
+
+
+def test_a_claim_keeps_its_size() -> None:
+    now = body({"cache": {"size": "20Gi", "storageClass": "fast"}})["spec"]
+    asked = envelope(parse(body({"cache": {"size": "10Gi", "storageClass": "fast", "offline": True}})).spec)
+    assert patch(now, asked) == {"cache": {"offline": True}}
+
+
+def test_differences_are_told_by_field() -> None:
+    one = {"engine": {"maxNumSeqs": 8, "dtype": "float32"}, "sharedMemory": {"sizeLimit": "1Gi"}}
+    other = {"engine": {"maxNumSeqs": 16, "dtype": "float32"}, "rollout": {"drainTimeoutSeconds": 60}}
+    assert list(changes(one, other)) == [
+        "engine.maxNumSeqs: 8 -> 16",
+        "rollout: unset -> {'drainTimeoutSeconds': 60}",
+        "sharedMemory: {'sizeLimit': '1Gi'} -> unset",
+    ]
+
+
+def revision(number: int, found: str) -> Revision:
+    return Revision(number, found, {}, "", "")
+
+
+def test_without_a_number_it_is_the_one_before() -> None:
+    found = [revision(2, "a"), revision(5, "b"), revision(6, "c")]
+    assert pick(found, "c", None).number == 5
+    assert pick(found, "not stored yet", None).number == 6
+    assert pick(found, "c", 2).number == 2
+
+
+@pytest.mark.parametrize(
+    ("number", "words"), [(None, "no other revision to go back to"), (9, "there is no revision 9")]
+)
+def test_what_there_is_not_is_said(number: int | None, words: str) -> None:
+    with pytest.raises(Failure, match=words):
+        pick([revision(1, "a")], "a", number)
+
+
+def deployment(generation: int, status: str, reason: str) -> dict[str, Any]:
+    condition = {"type": "Progressing", "status": status, "reason": reason, "message": "m"}
+    condition["observedGeneration"] = 4  # type: ignore[assignment]
+    return {"metadata": {"generation": generation}, "status": {"conditions": [condition]}}
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "done", "stuck"),
+    [
+        ("False", "RolledOut", True, False),
+        ("True", "RollingOut", False, False),
+        ("False", "ProgressDeadlineExceeded", False, True),
+        ("False", "InvalidSpec", False, True),
+    ],
+)
+def test_where_a_roll_out_is(status: str, reason: str, done: bool, stuck: bool) -> None:
+    stage = stage_of(deployment(4, status, reason))
+    assert (stage.done, stage.stuck) == (done, stuck)
+    assert stage.words.endswith(": m")
+
+
+def test_what_is_about_an_older_spec_does_not_count() -> None:
+    assert stage_of(deployment(5, "False", "RolledOut")).words == "the operator has not looked at it yet"
+    assert "does it run?" in stage_of(deployment(5, "False", "RolledOut"), seconds=60).words

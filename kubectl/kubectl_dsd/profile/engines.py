@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dsd_operator.status.pods import can_serve, is_ready, name_of
+from dsd_operator.status.pods import can_serve, engine_restarts, is_ready, name_of
 from kubectl_dsd.cluster import Cluster, Json
 from kubectl_dsd.errors import Failure
 from kubectl_dsd.forwarding import port_forward
@@ -103,9 +103,8 @@ class Engines:
 
 
 def identity(pod: Json) -> Identity:
-    """What changes when a pod is replaced or restarted."""
-    states = (pod.get("status") or {}).get("containerStatuses") or ()
-    return str(pod["metadata"]["uid"]), sum(int(state.get("restartCount") or 0) for state in states)
+    """What changes when a pod is replaced or its engine restarted."""
+    return str(pod["metadata"]["uid"]), engine_restarts(pod)
 
 
 def serving(pods: Sequence[Json]) -> list[Json]:

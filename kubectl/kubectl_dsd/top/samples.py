@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from dsd_operator.status.pods import can_serve, is_ready, name_of
+from dsd_operator.status.pods import can_serve, engine_restarts, is_ready, name_of
 from kubectl_dsd.cluster import Cluster, Json
 from kubectl_dsd.errors import Failure
 from kubectl_dsd.reach import ask_engines
@@ -133,8 +133,7 @@ class Watcher:
 
 def identity(pod: Mapping[str, object]) -> Identity:
     """What tells one engine process of a pod from the next."""
-    states = (pod.get("status") or {}).get("containerStatuses") or ()  # type: ignore[attr-defined]
-    return str(pod["metadata"]["uid"]), sum(int(s.get("restartCount") or 0) for s in states)  # type: ignore[index]
+    return str(pod["metadata"]["uid"]), engine_restarts(pod)  # type: ignore[index]
 
 
 def _mode(reading: Reading) -> tuple[State, str]:

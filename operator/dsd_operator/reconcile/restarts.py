@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dsd_operator.reconcile.memory import Memory
-from dsd_operator.render.pod_template import ENGINE
+from dsd_operator.status.pods import engine_restarts
 
 
 def new_restarts(pods: Iterable[Mapping[str, Any]], memory: Memory) -> int:
@@ -15,13 +15,8 @@ def new_restarts(pods: Iterable[Mapping[str, Any]], memory: Memory) -> int:
 
     The first call finds what happened before the operator started, and counts none of it: nobody knows when it was.
     """
-    now = {str(pod["metadata"]["uid"]): _restarts(pod) for pod in pods}
+    now = {str(pod["metadata"]["uid"]): engine_restarts(pod) for pod in pods}
     before, memory.restarts = memory.restarts, now
     if before is None:
         return 0
     return sum(max(0, count - before.get(uid, 0)) for uid, count in now.items())
-
-
-def _restarts(pod: Mapping[str, Any]) -> int:
-    statuses = pod.get("status", {}).get("containerStatuses") or ()
-    return sum(int(status.get("restartCount", 0)) for status in statuses if status.get("name") == ENGINE)

@@ -69,6 +69,11 @@ def has_run(pod: Pod) -> bool:
     return bool(engine.get("started") or engine.get("restartCount") or (engine.get("state") or {}).get("terminated"))
 
 
+def engine_restarts(pod: Pod) -> int:
+    """Restarts of the engine's container; those of containers that others put in are none of them."""
+    return int(_engine(pod).get("restartCount") or 0)
+
+
 def fault_of(pod: Pod) -> Fault | None:
     """What is wrong with a pod that counts and is not ready; None while it is simply starting."""
     if is_ready(pod):

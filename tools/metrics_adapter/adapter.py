@@ -108,7 +108,14 @@ def _api(port: int) -> list[dict[str, Any]]:
 
 
 def _served(kubeconfig: Path) -> bool:
-    command = [kubectl(), "--kubeconfig", kubeconfig, "get", "--raw", f"/apis/{_GROUP}/{_VERSIONS[-1]}"]
+    command: list[str | Path] = [
+        kubectl(),
+        "--kubeconfig",
+        kubeconfig,
+        "get",
+        "--raw",
+        f"/apis/{_GROUP}/{_VERSIONS[-1]}",
+    ]
     return shell.succeeds(command)
 
 

@@ -49,7 +49,7 @@ class Campaign:
 
     def run(self, walks: Sequence[Walk]) -> None:
         """All walks to their ends."""
-        self.make_fresh(step.spec for walk in walks for step in walk.steps)
+        self.make_fresh(step.spec for walk in walks for step in walk.steps if step.compared)
         under = self.begin([(walk.name, walk.steps[0].spec) for walk in walks])
         pairs = list(zip(under, walks, strict=True))
         for turn in range(1, max(len(walk.steps) for walk in walks)):
@@ -84,7 +84,7 @@ class Campaign:
         answers = self._apply([(u.name, step.spec) for u, step in pairs])
         found = self._settled([u.name for u, _ in pairs])
         for (u, step), answer in zip(pairs, answers, strict=True):
-            fresh = self.fresh[key(step.spec)]
+            fresh = self.fresh[key(step.spec)] if step.compared else None
             turn = Turn(u.spec, u.picture, step.spec, found[u.name], fresh, answer.message, step.reaches)
             self._note(u, step.label, judge(turn))
             u.picture = found[u.name]

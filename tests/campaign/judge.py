@@ -45,7 +45,8 @@ class Turn:
     before: Picture
     spec: Mapping[str, Any]
     after: Picture
-    fresh: Fresh
+    fresh: Fresh | None
+    """None: not compared, and known to be a good spec."""
     refusal: str = ""
     """What the server said when it did not take the spec for this deployment."""
     reaches: str = ""
@@ -54,32 +55,46 @@ class Turn:
 
 def judge(turn: Turn) -> Iterator[str]:
     """Everything that is wrong after a step."""
-    fresh = turn.fresh.picture
     yield from _taken(turn)
-    if fresh is None or _no_way_there(turn):
-        yield from untouched(turn.before, turn.after)
-        return
+    if turn.fresh is not None:
+        yield from _compared(turn, turn.fresh.picture)
     if turn.refusal:
+        yield from untouched(turn.before, turn.after)
+    elif turn.after.final:
+        yield from _rolls(turn)
+        yield from _reached(turn)
+    else:
+        yield f"never settled: {turn.after.status.get('conditions')}"
+
+
+def _compared(turn: Turn, fresh: Picture | None) -> Iterator[str]:
+    if turn.refusal and fresh is not None and not _no_way_there(turn):
         yield f"a fresh deployment may have this, and this one may not: {turn.refusal}"
+    if fresh is None and not turn.refusal:
+        yield f"this deployment may have what a fresh one may not: {turn.fresh.refusal if turn.fresh else ''}"
+    if turn.refusal or fresh is None:
         return
     if turn.after.ready.get("reason") == Reason.CACHE_NOT_AS_ASKED:
-        yield from differences(turn.after.children, turn.before.children)  # a claim cannot become what a new one is
+        # A claim cannot become what a new one is; all else can.
+        yield from _shown(differences(_beside_the_claim(turn.after), _beside_the_claim(fresh)))
         return
-    if not turn.after.final:
-        yield f"never settled: {turn.after.status.get('conditions')}"
-        return
-    yield from _shown(_differential(turn.before, turn.after, fresh))
-    yield from _rolls(turn)
-    yield from _reached(turn)
+    if turn.after.final:
+        yield from _shown(_differential(turn.before, turn.after, fresh))
+
+
+def _beside_the_claim(of: Picture) -> Mapping[str, Any]:
+    return {kind: child for kind, child in of.children.items() if kind not in KEPT}
 
 
 def _taken(turn: Turn) -> Iterator[str]:
     """The first value of a field is a good one; only a kind that the server does not know may keep it from working."""
-    fresh = turn.fresh.picture
-    if turn.reaches and fresh is None:
-        yield f"the server refuses a good value: {turn.fresh.refusal}"
-    elif turn.reaches and fresh is not None and not fresh.healthy and fresh.ready.get("reason") != Reason.API_MISSING:
-        yield f"a good value does not work: {dict(fresh.ready)}"
+    if not turn.reaches or _no_way_there(turn):
+        return
+    refusal = turn.refusal if turn.fresh is None else turn.fresh.refusal
+    if refusal:
+        yield f"the server refuses a good value: {refusal}"
+    elif not turn.after.healthy and turn.after.ready.get("reason") != Reason.API_MISSING:
+        yield f"a good value does not work: {dict(turn.after.ready)}"
 
 
 def _no_way_there(turn: Turn) -> bool:

@@ -24,6 +24,11 @@ def complaints(before: Picture, after: Picture, fresh: Picture | None, **spec: A
     return list(judge(Turn(START, before, START | spec, after, Fresh(fresh), reaches=reached)))
 
 
+def refused() -> list[str]:
+    turn = Turn(START, deployed(), START, deployed(), Fresh(None, "spec.model: no"), "spec.model: no", "model.name")
+    return list(judge(turn))
+
+
 def test_a_change_of_the_envelope_that_rolls_once_is_right() -> None:
     assert complaints(deployed(), deployed("u", rolls=2), deployed("u"), model={"name": "a/c"}) == []
 
@@ -57,12 +62,17 @@ def test_a_template_that_rolls_twice_or_for_a_hot_field_shows() -> None:
 
 
 def test_what_a_refused_value_leaves_behind_shows() -> None:
-    (found,) = complaints(deployed(), deployed(schedule="z"), None)
+    (found,) = list(judge(Turn(START, deployed(), START, deployed(schedule="z"), Fresh(None, "no"), "no")))
     assert "refused value changed something" in found
 
 
+def test_what_a_fresh_deployment_may_not_have_shows() -> None:
+    (found,) = complaints(deployed(), deployed(), None)
+    assert "what a fresh one may not" in found
+
+
 def test_a_good_value_that_is_not_taken_shows() -> None:
-    assert "refuses a good value" in complaints(deployed(), deployed(), None, model={"name": "a/c"})[0]
+    assert "refuses a good value" in refused()[0]
     sick = deployed(ready=INVALID)
     assert "does not work" in complaints(deployed(), sick, sick, model={"name": "a/c"})[0]
 

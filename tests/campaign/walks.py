@@ -20,6 +20,8 @@ class Step:
     attempts: Mapping[str, Json] = field(default_factory=dict)
     reaches: str = ""
     """The field that must reach an object in this step."""
+    compared: bool = True
+    """Whether there is a fresh deployment with this spec."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +42,11 @@ def field_walk(path: str) -> Walk:
     return Walk(path, (*steps, Step("reverted", start)))
 
 
-def short_step(path: str) -> Step:
+def short_step(path: str, compared: bool) -> Step:
     """Set; one value that is refused."""
     made = set_of(path)
     bad = [{what: put(made, path, value)} for what, value in refused(schema_of(path)).items()]
-    return Step(path, made, bad[-1] if bad else {}, reaches=path)
+    return Step(path, made, bad[-1] if bad else {}, reaches=path, compared=compared)
 
 
 def emptied() -> Iterator[Walk]:
@@ -60,7 +62,8 @@ def emptied() -> Iterator[Walk]:
 
 
 def chains() -> Iterator[Walk]:
-    """Few deployments for all fields: those of one part of the spec, each set while the one before it is reverted."""
+    """Few deployments for all fields: those of one part of the spec, each set while the one before it is reverted. The
+    last one is compared, and what is left after it: a fresh deployment is what costs most."""
     groups: dict[str, list[str]] = {}
     for path in WALKED:
         groups.setdefault(path.split(".")[0].removesuffix("[]"), []).append(path)
@@ -71,5 +74,5 @@ def chains() -> Iterator[Walk]:
 
 def _chain(name: str, paths: Sequence[str]) -> Walk:
     start = start_of(paths[0])
-    steps = (short_step(path) for path in paths)
+    steps = (short_step(path, compared=path == paths[-1]) for path in paths)
     return Walk(name, (Step("start", start), *steps, Step("reverted", start)))

@@ -8,7 +8,7 @@ import contextlib
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -30,12 +30,14 @@ _JSON: Final = "application/json"
 _ACCEPT: Final = "application/json, application/jwk-set+json"
 _TIMEOUT_SECONDS: Final = 15.0
 _PAGE: Final = 500
+_SMALL_PAGE: Final = 100
 _UNAUTHORIZED: Final = 401
 _NO_ANSWER: Final = (OSError, TimeoutError, rest.aiohttp.ClientError)
 
 OnRequest = Callable[[str, int], None]
 """Told of every request: the HTTP verb and the answer's status, 0 for none."""
 
+Names = list[tuple[str, str]]
 Manifest = Mapping[str, Any]
 Query = Mapping[str, str | int]
 
@@ -69,15 +71,25 @@ class Client:
 
     async def list(self, resource: Resource, namespace: str | None, selector: str = "") -> list[dict[str, Any]]:
         """All objects of a kind in a namespace (None: in all of them) that carry the labels of `selector`."""
-        items: list[dict[str, Any]] = []
-        query: dict[str, str | int] = {"limit": _PAGE} | ({"labelSelector": selector} if selector else {})
+        pages = self._pages(resource, namespace, {"limit": _PAGE} | ({"labelSelector": selector} if selector else {}))
+        return [item async for page in pages for item in page]
+
+    async def names(self, resource: Resource, namespace: str | None) -> Names:
+        """Namespace and name of all objects of a kind. Never are all of the objects themselves in memory."""
+        pages = self._pages(resource, namespace, {"limit": _SMALL_PAGE})
+        return [(str(i["metadata"]["namespace"]), str(i["metadata"]["name"])) async for page in pages for i in page]
+
+    async def _pages(
+        self, resource: Resource, namespace: str | None, query: Mapping[str, str | int]
+    ) -> AsyncIterator[Sequence[dict[str, Any]]]:
+        token = ""
         while True:
-            page = await self._json("GET", resource.path(namespace), query)
-            items += page.get("items") or ()
-            token = (page.get("metadata") or {}).get("continue")
+            more = {"continue": token} if token else {}
+            page = await self._json("GET", resource.path(namespace), {**query, **more})
+            yield page.get("items") or ()
+            token = (page.get("metadata") or {}).get("continue") or ""
             if not token:
-                return items
-            query["continue"] = token
+                return
 
     async def first(self, resource: Resource, namespace: str) -> None:
         """List one object at most: ApiError says why nothing of the kind can be listed there."""

@@ -5,11 +5,15 @@ One answer for both clients, ours (`client`) and kopf's (`handlers`), so that th
 
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+from urllib.request import getproxies
 
 from kubernetes.aio import client as kube_client
 from kubernetes.aio import config as kube_config
 from kubernetes.aio.config import ConfigException
+
+_CONNECTIONS: Final = 50
+"""To the API server, at most. Each has buffers of a quarter megabyte, and many passes at once would use hundreds."""
 
 
 @dataclass(frozen=True)
@@ -43,16 +47,16 @@ async def load_configuration() -> Any:
     bearer token would go to whoever runs the proxy. The library's reload of the token file follows the wall clock,
     which may go back; `client` loads everything anew after a 401 instead.
     """
-    configuration = kube_client.Configuration()
+    configuration = kube_client.Configuration(connection_pool_maxsize=_CONNECTIONS)
     file = os.environ.get("KUBECONFIG") or None
     try:
         if in_cluster():
             kube_config.load_incluster_config(configuration)
-            configuration.client_session_kwargs = {"trust_env": False}
         else:
             await kube_config.load_kube_config(
                 config_file=file, client_configuration=configuration, persist_config=False
             )
+        configuration.client_session_kwargs = {"trust_env": _trusts_environment()}
     except (ConfigException, OSError, ValueError) as error:
         source = "the pod's service account" if in_cluster() else file or "~/.kube/config"
         raise NoConfiguration(f"cannot read the address of the API server from {source}: {error}") from error
@@ -73,5 +77,10 @@ async def load_connection() -> Connection:
         certificate_path=configuration.cert_file,
         key_path=configuration.key_file,
         proxy=configuration.proxy,
-        trust_env=not in_cluster(),
+        trust_env=_trusts_environment(),
     )
+
+
+def _trusts_environment() -> bool:
+    """Whether to look for a proxy. Only where there is one: the look, which reads ~/.netrc, comes with each request."""
+    return not in_cluster() and bool(getproxies())

@@ -4,6 +4,7 @@ Never through a proxy, whatever the environment says: the bearer token would be 
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 import aiohttp
@@ -25,7 +26,15 @@ CONNECT_SECONDS: Final = 1.0
 TOTAL_SECONDS: Final = 12.0
 """A schedule is in use after one engine step, and a step may hold a long prefill: the runtime waits 10 s for it."""
 
+IDLE_SECONDS: Final = 2.0
+"""A connection is kept from the question to the schedule that may follow. Less than vLLM's server keeps it (5 s), which
+would otherwise close it just when it is used again; and thousands of pods are no thousands of open connections."""
+
 _Model = TypeVar("_Model", EngineStatus, ProblemDocument)
+
+_Part = TypeVar("_Part")
+
+_SHARED_PARTS: Final = 4096
 
 _MAX_ANSWER_BYTES: Final = 1024 * 1024
 
@@ -61,8 +70,9 @@ class EngineClient:
     async def open(self) -> None:
         """Make the session."""
         # No limit on connections: pods that hang must not hold up the others.
+        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_SECONDS)
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0), timeout=self._timeout, trust_env=False, auto_decompress=False
+            connector=connector, timeout=self._timeout, trust_env=False, auto_decompress=False
         )
 
     async def close(self) -> None:
@@ -95,13 +105,26 @@ class EngineClient:
 
 def _understand(status: int, content_type: str, body: bytes) -> EngineStatus:
     if status == 200:
-        return _parse(EngineStatus, body)
+        return _shared(_parse(EngineStatus, body))
     if content_type == PROBLEM_CONTENT_TYPE:
         raise Problem(status, _parse(ProblemDocument, body))
     if status in (404, 405) and content_type == "application/json":
         raise NoPlugin("the server in the pod has no DSD routes: it does not run the DSD runtime")
     # A mesh's sidecar or a proxy refuses in its own words; ours always come as a problem document.
     raise NoAnswer(f"something other than the engine answered {status}")
+
+
+@lru_cache(maxsize=_SHARED_PARTS)
+def _one(part: _Part) -> _Part:
+    """The first of equal parts."""
+    return part
+
+
+def _shared(status: EngineStatus) -> EngineStatus:
+    """The same status, with the parts that thousands of pods have in common in memory once."""
+    cores = tuple(core.model_copy(update={"schedule": _one(core.schedule)}) for core in status.engines)
+    common = {name: _one(getattr(status, name)) for name in ("versions", "envelope", "schedule")}
+    return status.model_copy(update={**common, "engines": cores})
 
 
 def _parse(model: type[_Model], body: bytes) -> _Model:

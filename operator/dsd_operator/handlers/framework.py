@@ -35,6 +35,10 @@ def settings() -> kopf.OperatorSettings:
     made.watching.client_timeout = 310
     made.watching.connect_timeout = 30
     made.watching.reconnect_backoff = 1.0
+    # A thousand resources have some thousand pods, and a parsed pod takes 50 kB: neither all of them at once, nor each
+    # for longer than it takes to look at it.
+    made.watching.chunk_size = 100
+    made.queueing.idle_timeout = 0.2
     made.networking.request_timeout = 30
     made.networking.error_backoffs = Backoffs()
     made.networking.enforce_retry_after = True

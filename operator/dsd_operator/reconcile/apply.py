@@ -6,6 +6,7 @@ with the plan, because clusters change them on the way in (webhooks, defaults), 
 """
 
 import asyncio
+import hashlib
 import json
 import logging
 from collections.abc import Mapping, Sequence
@@ -135,14 +136,15 @@ def _record(wanted: str, live: Object) -> Applied:
 
 
 def _our_entry(live: Object) -> str:
-    """The fields that the API server holds for ours, and when we last changed one of them.
+    """A hash of the fields that the API server holds for ours, and of when we last changed one of them.
 
     Values are not in it: whoever changes one takes the field. The time tells our own change that we do not know of: an
     earlier request of ours that had been given up and was carried out last, or a restored backup.
     """
     for entry in live["metadata"].get("managedFields") or ():
         if (entry.get("manager"), entry.get("operation"), entry.get("subresource")) == (FIELD_MANAGER, "Apply", None):
-            return json.dumps([entry.get("time"), entry.get("fieldsV1")], sort_keys=True)
+            text = json.dumps([entry.get("time"), entry.get("fieldsV1")], sort_keys=True)
+            return hashlib.sha256(text.encode()).hexdigest()
     return ""
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from dsd_operator.cluster.errors import ApiError
@@ -31,9 +32,9 @@ class Target:
     ranges: Ranges
     smoothing: Smoothing | None = None
 
-    @property
+    @cached_property
     def hash(self) -> str:
-        """The schedule's content hash."""
+        """The schedule's content hash; asked for with each pod."""
         return schedule_hash(self.ranges, self.smoothing)
 
     def in_use(self, status: EngineStatus) -> bool:

@@ -5,6 +5,7 @@ workload, so that an operator that ends between any two writes finds its way. Wh
 workload is left as it is, and everything else goes on.
 """
 
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from dsd_operator.cluster.client import FIELD_MANAGER, Client
 from dsd_operator.cluster.errors import ApiError
 from dsd_operator.cluster.ownership import Claim, claim
 from dsd_operator.reconcile.apply import Report, failed
-from dsd_operator.reconcile.memory import Memory
+from dsd_operator.reconcile.memory import Kept, Memory
 from dsd_operator.render.context import RenderContext
 from dsd_operator.render.history import KIND, Running, choose, expired, is_readable
 from dsd_operator.render.labels import selector_string
@@ -51,11 +52,11 @@ async def planned(
         kept = tuple(m for m in plan(resource, context) if m["kind"] not in KINDS)
         identity = {"kind": KIND, "metadata": child_metadata(resource)}
         return Planned(kept, failed(identity, f"the history of the pods cannot be read: {error.message}", error=error))
-    pods = memory.used
-    if pods is None:
+    used = memory.used
+    if used is None:
         return Planned(plan(resource, context))
-    manifests = plan(resource, replace(context, pods=pods.described))
-    return Planned(manifests if pods.stored else (pods.manifest, *manifests))
+    manifests = plan(resource, replace(context, pods=json.loads(used.described)))
+    return Planned(manifests if used.manifest is None else (json.loads(used.manifest), *manifests))
 
 
 async def _read(
@@ -65,8 +66,8 @@ async def _read(
     wanted, used = envelope_hash(envelope(resource.spec)), memory.used
     if used is not None and used.envelope == wanted:
         written = memory.applied.get(KIND)
-        if not used.stored and written is not None and written.digest == digest(used.manifest):
-            memory.used = replace(used, stored=True)
+        if used.manifest and written is not None and written.digest == digest(json.loads(used.manifest)):
+            memory.used = replace(used, manifest=None)
         return
     memory.used, memory.expired = None, ()
     if envelope_problems(resource):
@@ -76,14 +77,14 @@ async def _read(
     owner = owner_reference(resource)
     revisions = [r for r in found if claim(r, owner) in (Claim.OURS, Claim.ORPHAN) and is_readable(r)]
     running = Running(live.get(kind_of(resource)), FIELD_MANAGER)
-    memory.used = choose(resource, pods_of(resource, context), revisions, running, __version__)
-    memory.expired = tuple(expired(revisions, memory.used))
+    pods = choose(resource, pods_of(resource, context), revisions, running, __version__)
+    memory.used, memory.expired = Kept.of(pods), tuple(expired(revisions, pods))
 
 
 async def prune(client: Client, memory: Memory) -> Report:
     """Delete the revisions that are too many, once the one in use is written. What fails is tried again the next time
     that the history is read."""
-    if memory.used is None or not memory.used.stored:
+    if memory.used is None or memory.used.manifest is not None:
         return Report()
     old: Sequence[Object]
     old, memory.expired = memory.expired, ()

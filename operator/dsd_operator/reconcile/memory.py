@@ -1,6 +1,7 @@
 """What one pass remembers for the next one of the same resource. A cache: losing it costs one idle apply, no more."""
 
 import asyncio
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,6 +55,24 @@ class Crash:
     fault: Fault
 
 
+@dataclass(frozen=True)
+class Kept:
+    """The description of the pods for the envelope of this hash, as JSON.
+
+    Parsed it takes ten times the memory, and there is one for each resource.
+    """
+
+    envelope: str
+    described: str
+    manifest: str | None
+    """The ControllerRevision that holds it; None once the API server has exactly this."""
+
+    @classmethod
+    def of(cls, pods: Pods) -> "Kept":
+        """What is to be known of `pods` in later passes."""
+        return cls(pods.envelope, json.dumps(pods.described), None if pods.stored else json.dumps(pods.manifest))
+
+
 @dataclass
 class Memory:
     """All of it, for the resource with this uid."""
@@ -69,7 +88,7 @@ class Memory:
     """By the pod's uid."""
     restarts: dict[str, int] | None = None
     """Restarts of the engine container by the pod's uid, as the last pass saw them; None before the first one."""
-    used: Pods | None = None
+    used: Kept | None = None
     """The description of the pods for the latest envelope that could be used; None before the history is read."""
     expired: tuple[Mapping[str, Any], ...] = ()
     """Revisions to delete once that one is written."""

@@ -64,7 +64,7 @@ class Resync:
 
     async def _list(self) -> frozenset[Key]:
         places: Sequence[str | None] = self.places.served or (None,)
-        lists = await asyncio.gather(*(self.client.list(resources.DSD_DEPLOYMENT, place) for place in places))
-        found = frozenset(Key(o["metadata"]["namespace"], o["metadata"]["name"]) for objects in lists for o in objects)
+        lists = await asyncio.gather(*(self.client.names(resources.DSD_DEPLOYMENT, place) for place in places))
+        found = frozenset(Key(namespace, name) for names in lists for namespace, name in names)
         self._known = set(found)
         return found

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from dsd_operator.api.constants import KIND
 from dsd_operator.reconcile.echoes import Sight, sight
 from dsd_operator.reconcile.queue import Key, WorkQueue
 from dsd_operator.reconcile.watches import Watches
@@ -52,8 +53,11 @@ class Wakeups:
 
     def passed(self, key: Key) -> None:
         """The key's pass is over: what was seen meanwhile, and is not its own work, wakes it again."""
-        if not all(self.watches.echoes.know(seen) for seen in self._held.pop(key, ())):
+        news = [seen for seen in self._held.pop(key, ()) if not self.watches.echoes.know(seen)]
+        if any(seen.kind == KIND for seen in news):
             self.queue.add(key)
+        elif news:
+            self.queue.add_after(key, SETTLE_SECONDS)
 
     def _tells_something(self, key: Key, thing: Mapping[str, Any], deleted: bool) -> bool:
         seen = sight(thing)

@@ -267,26 +267,26 @@ class FakeApi:
     """Lists what it is told to."""
 
     def __init__(self) -> None:
-        self.names: list[str] = []
+        self.there: list[str] = []
         self.errors: list[ApiError] = []
         self.places: list[str | None] = []
 
-    async def list(self, _: object, namespace: str | None) -> list[dict[str, Any]]:
+    async def names(self, _: object, namespace: str | None) -> list[tuple[str, str]]:
         self.places.append(namespace)
         if self.errors:
             raise self.errors.pop()
-        return [{"metadata": {"namespace": namespace or "ns", "name": name}} for name in self.names]
+        return [(namespace or "ns", name) for name in self.there]
 
 
 async def test_a_resync_also_visits_what_has_gone(world: World) -> None:
     api = FakeApi()
-    api.names = ["a", "b"]
+    api.there = ["a", "b"]
     places = Places(api, ())  # type: ignore[arg-type]
     resync = Resync(api, world.queue, world.wakeups, places, 10.0, lambda: 1.0)  # type: ignore[arg-type]
     assert await resync.first() == {A, B}
     await world.settle()
     assert sorted(world.reconciler.passes) == [A, B]
-    api.names = ["a"]
+    api.there = ["a"]
     await resync._again()
     await world.settle()
     assert len(world.reconciler.passes) == 2, "spread over half of the interval"
@@ -297,7 +297,7 @@ async def test_a_resync_also_visits_what_has_gone(world: World) -> None:
 
 async def test_each_watched_namespace_is_listed(world: World) -> None:
     api = FakeApi()
-    api.names = ["a"]
+    api.there = ["a"]
     places = Places(api, ("one", "two", "three"), ("one", "two"))  # type: ignore[arg-type]
     resync = Resync(api, world.queue, world.wakeups, places, 10.0)  # type: ignore[arg-type]
     assert await resync.first() == {Key("one", "a"), Key("two", "a")}

@@ -69,6 +69,10 @@ bench-hotswap: venv ## Measure how fast a schedule reaches every pod; writes ben
 	@$(RUN) $(PY) -m tools.with_node $(PY) -m bench.hotswap
 	@$(RUN) $(PY) -m bench.report
 
+.PHONY: bench-operator
+bench-operator: venv ## Measure how the operator bears a thousand resources; writes bench/results/operator.json; a quiet machine
+	@$(RUN) $(PY) -m bench.operator_bench || failed=$$?; $(RUN) $(PY) -m bench.report; exit $${failed:-0}
+
 .PHONY: bench-runtime
 bench-runtime: venv ## Measure what the runtime gains and costs (PART=sweep, rollout or swapcost: one part); a quiet machine
 	@$(RUN) $(PY) -m bench.runtime $(PART) || failed=$$?; $(RUN) $(PY) -m bench.report; exit $${failed:-0}

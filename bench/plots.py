@@ -96,8 +96,24 @@ def swapcost(result: Result) -> "Figure":
     return figure
 
 
+def operator(result: Result) -> "Figure":
+    """Share of the changes that the last pod had put into use after so many seconds: one large, and many at once."""
+    rows = [row for row in result.data if "change" in row]
+    changes = list(dict.fromkeys(row["change"] for row in rows))
+    figure, panels = _figure(len(changes))
+    for axes, change in zip(panels, changes, strict=True):
+        for row in rows:
+            if row["change"] == change:
+                axes.ecdf(row["samples"], label=row["pods"])
+        axes.set(title=change, xlabel="seconds until the last pod acknowledges", ylabel="share of the changes")
+        axes.set_xlim(left=0)
+        axes.legend(loc="lower right")
+    return figure
+
+
 PLOTS: Final[dict[str, Callable[[Result], "Figure"]]] = {
     "hotswap": hotswap,
+    "operator": operator,
     "sweep": sweep,
     "rollout": rollout,
     "swapcost": swapcost,

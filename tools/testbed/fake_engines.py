@@ -6,6 +6,7 @@ counted and believed: to check a signature is the pods' work, which here would b
 """
 
 import asyncio
+import resource
 import threading
 import time
 from collections.abc import Iterable
@@ -20,6 +21,7 @@ from tools.testbed.fake_engine import PORT, FakeEngine, problem
 
 _JSON: Final = "application/json"
 _START_SECONDS: Final = 60.0
+_OTHER_FILES: Final = 1024
 
 
 @dataclass
@@ -89,6 +91,7 @@ class FakeEngines:
             self._loop.close()
 
     async def _serve(self) -> None:
+        _allow_files(2 * len(self.pods))
         server = web.Server(self._handle)
         listening = await self._loop.create_server(server, list(self.pods), PORT)
         self._started.set()
@@ -106,6 +109,14 @@ class FakeEngines:
         if pod.delay:
             await asyncio.sleep(pod.delay)
         return _answer(pod, request, body)
+
+
+def _allow_files(count: int) -> None:
+    """Each address is a socket, and many of them have a connection: more files than the usual limit of 1024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    least = count + _OTHER_FILES
+    if soft < least and (hard >= least or hard == resource.RLIM_INFINITY):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (least, hard))
 
 
 def _answer(pod: Pod, request: web.BaseRequest, body: bytes) -> web.Response:

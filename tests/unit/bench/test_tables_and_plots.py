@@ -8,6 +8,7 @@ from bench import plots, report
 from bench.results import Required, Result, environment, extent
 from bench.runtime_ratios import FIXED, NONE, OURS, comparisons, fixed, sweep_required
 from bench.tables import tables
+from tests.unit.bench.test_operator import data as operator
 from tests.unit.bench.test_runtime_ratios import sweep_rows
 
 SCHEDULE = {"workload": "edit", "table": [[1, 8, 5], [9, 32, 0]]}
@@ -38,7 +39,7 @@ def hotswap() -> list[dict[str, Any]]:
     return [{"condition": name, "seconds": extent([0.1, 0.2]), "samples": [0.1, 0.2]} for name in ("load", "idle")]
 
 
-DATA = {"sweep": sweep, "rollout": rollout, "swapcost": swapcost, "hotswap": hotswap}
+DATA = {"sweep": sweep, "rollout": rollout, "swapcost": swapcost, "hotswap": hotswap, "operator": operator}
 
 
 def result(data: list[dict[str, Any]]) -> Result:

@@ -106,4 +106,4 @@ def test_each_event_is_lost_once(new_stage: NewStage, capsys: pytest.CaptureFixt
             print(f"{name}: lost event {number} of {events}: {lose.seen[number - 1 : number]}", flush=True)
         stage.operators[0].kill()
         number += 1
-    assert events > 3
+    assert events >= 2, "the change itself, and the status"

@@ -27,19 +27,15 @@ def test_what_is_deleted_comes_back_and_what_is_changed_is_set_back(world: World
     world.engines(1)
     world.wait_condition("Ready", status="True")
     for kind in ("NetworkPolicy", "PodDisruptionBudget", "PersistentVolumeClaim"):
-        before = world.wait_child(kind)["metadata"]["uid"]
-        world.kube.delete(kind, world.namespace, NAME)
-        wait_for(
-            f"another {kind}", lambda kind=kind: _uid(world, kind), lambda uid, old=before: uid not in ("", old), 60
-        )
+        _comes_back(world, kind)
     for kind, change in CHANGES.items():
         _is_set_back(world, kind, change)
 
 
 def _comes_back(world: World, kind: str) -> None:
-    before = world.wait_child(kind)["metadata"]["uid"]
+    before = _uid(world, kind)
     world.kube.delete(kind, world.namespace, NAME)
-    wait_for(f"another {kind}", lambda: _uid(world, kind), lambda uid: uid not in ("", before), SECONDS)
+    wait_for(f"another {kind}", lambda: _uid(world, kind), lambda uid: bool(uid) and uid != before, SECONDS)
 
 
 def _is_set_back(world: World, kind: str, change: dict[str, Any]) -> None:

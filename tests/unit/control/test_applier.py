@@ -10,9 +10,7 @@ from dsd_operator.reconcile.applier import Applier
 from dsd_operator.reconcile.apply import Report
 from dsd_operator.reconcile.memory import Memory
 from dsd_operator.reconcile.queue import Key
-from dsd_operator.render.plan import plan
-from tests.unit.control.test_apply import ALL, FakeServer, Json
-from tests.unit.resources import CONTEXT, resource
+from tests.unit.control.test_apply import ALL, FakeServer, Json, always
 
 KEY = Key("team-a", "demo")
 
@@ -40,7 +38,7 @@ class World:
 
     async def run(self, **changes: Any) -> Report:
         """One pass."""
-        return await self.applier.apply(KEY, plan(resource(changes), CONTEXT), dict(self.server.live), self.memory)
+        return await self.applier.apply(KEY, always(changes), dict(self.server.live), self.memory)
 
     def hold(self, kind: str, refusal: ApiError | None = None) -> asyncio.Event:
         """Let the server take its time over a kind, until the event is set; then it refuses, if it is to."""

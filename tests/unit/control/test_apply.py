@@ -8,6 +8,7 @@ import pytest
 from dsd_operator.cluster.errors import ApiError, Forbidden, Invalid, Retry
 from dsd_operator.reconcile.apply import Report, apply_all
 from dsd_operator.reconcile.memory import Memory
+from dsd_operator.render.extras import BY_KIND
 from dsd_operator.render.plan import plan
 from tests.unit.resources import CONTEXT, resource
 
@@ -46,8 +47,13 @@ def memory() -> Memory:
 
 
 async def run(server: FakeServer, memory: Memory, **changes: Any) -> Report:
-    manifests = plan(resource(changes), CONTEXT)
+    manifests = always(changes)
     return await apply_all(server, manifests, dict(server.live), memory)  # type: ignore[arg-type]
+
+
+def always(changes: Any) -> list[Json]:
+    """The children that every resource has; what else there may be `optional` brings, and its tests are elsewhere."""
+    return [manifest for manifest in plan(resource(changes), CONTEXT) if manifest["kind"] not in BY_KIND]
 
 
 ALL = ["ServiceAccount", "ConfigMap", "Service", "Deployment"]

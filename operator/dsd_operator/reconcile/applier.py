@@ -62,11 +62,12 @@ class Applier:
         failed = {failure.kind for failure in late.failures}
         wanted = [m for m in manifests if m["kind"] not in failed]
         work = _everything(self.client, wanted, live, memory, unwanted)
-        started = self._start(key, memory.uid, wanted, work)
+        started = self._start(key, memory, wanted, work)
         await asyncio.wait([started.task], timeout=self.wait)
         if not started.task.done():
             started.left = True
-            return late + self._unanswered(memory)
+            # Newer than what this pass has read: without them the status would speak of the workload from before.
+            return late + Report(tuple(memory.stored)) + self._unanswered(memory)
         del self._applications[memory.uid]
         return late + started.task.result()
 
@@ -82,15 +83,17 @@ class Applier:
             application.task.cancel()
 
     def _start(
-        self, key: Key, uid: str, manifests: Sequence[Object], work: Coroutine[None, None, Report]
+        self, key: Key, memory: Memory, manifests: Sequence[Object], work: Coroutine[None, None, Report]
     ) -> _Application:
+        memory.stored.clear()
         # A task of its own: the pass may end before it.
         task = asyncio.create_task(work, name=f"apply {key.name}")
-        started = self._applications[uid] = _Application(tuple(manifests), task)
-        task.add_done_callback(lambda _: self._finish(key, started))
+        started = self._applications[memory.uid] = _Application(tuple(manifests), task)
+        task.add_done_callback(lambda _: self._finish(key, started, memory))
         return started
 
-    def _finish(self, key: Key, application: _Application) -> None:
+    def _finish(self, key: Key, application: _Application, memory: Memory) -> None:
+        memory.stored.clear()
         if application.left and not application.task.cancelled():
             self.wake(key)
 

@@ -101,6 +101,7 @@ async def _send(client: Client, manifest: Object, wanted: str, standing: Claim, 
     finally:
         memory.sending.discard((kind, name))
     memory.applied[kind] = _record(wanted, stored)
+    memory.stored.append(stored)
     _log.info("Applied %s %s", kind, name)
     return Report(applied=(stored,))
 

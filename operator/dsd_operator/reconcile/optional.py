@@ -26,7 +26,16 @@ _log = logging.getLogger(__name__)
 
 async def bring(client: Client, manifest: Object, memory: Memory) -> Report:
     """Apply a child; one whose kind the cluster does not have is a failure until it has it."""
+    asked = manifest["kind"], manifest["metadata"]["name"]
     memory.absent.discard(manifest["kind"])
+    memory.sending.add(asked)
+    try:
+        return await _bring(client, manifest, memory)
+    finally:
+        memory.sending.discard(asked)
+
+
+async def _bring(client: Client, manifest: Object, memory: Memory) -> Report:
     try:
         live = await _look(client, manifest)
         extra = BY_KIND[manifest["kind"]]

@@ -75,6 +75,19 @@ async def test_a_pass_goes_on_without_a_slow_answer_and_says_so(world: World) ->
     assert sorted(world.server.applied) == sorted(ALL)
 
 
+async def test_what_was_stored_before_the_slow_answer_is_told(world: World) -> None:
+    """Else the status would take the Deployment from before for one that has the change."""
+    await world.run(replicas=1)
+    gate = world.hold("Deployment")
+    world.server.live["ConfigMap"]["metadata"]["managedFields"] = []
+    report = await world.run(replicas=3)
+    assert [stored["kind"] for stored in report.applied] == ["ConfigMap"]
+    assert not (await world.run(replicas=3)).applied, "the next pass has read it itself"
+    gate.set()
+    await world.wait_woken()
+    assert not world.memory.stored
+
+
 async def test_nothing_is_sent_beside_a_slow_request(world: World) -> None:
     """Of two requests for one object the older could be carried out last."""
     gate = world.hold("Deployment")

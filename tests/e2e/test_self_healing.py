@@ -1,11 +1,14 @@
 """Whatever is deleted by hand comes back, with the schedule that is current then."""
 
+import subprocess
+
 import pytest
 
 from dsd_runtime.protocol import CONFIG_FILE_NAME, ConfigFile
 from dsd_runtime.schedule import Ranges, from_triples, schedule_hash
+from tools.cluster.api import full_node_kubeconfig, kubectl
 from tools.testbed.engine import Engine, in_use, pod_url
-from tools.testbed.handle import CHANGE_TIMEOUT, START_TIMEOUT, Handle, identity
+from tools.testbed.handle import CHANGE_TIMEOUT, DEPLOYMENT_LABEL, START_TIMEOUT, Handle, identity
 from tools.testbed.kube import Json
 from tools.testbed.waiting import wait_for
 
@@ -34,10 +37,16 @@ def test_a_deleted_service_comes_back_and_leads_to_the_engine(shared: Handle) ->
     assert identity(shared.pod()) == identity(pod)
 
 
-def test_a_deleted_pod_comes_back_with_the_current_schedule(shared: Handle) -> None:
+def test_a_drain_takes_the_only_pod_serving_or_loading_and_it_comes_back_with_the_current_schedule(
+    shared: Handle,
+) -> None:
+    """A budget that could not be met by one replica, or by an engine that never gets ready, would hold drains up."""
     schedule = change(shared, from_triples([(1, 3, 4), (4, 64, 2)]))
+    assert shared.child("PodDisruptionBudget")["status"]["expectedPods"] == 1
 
-    delete_and_wait(shared, shared.pod())
+    served = drained(shared)
+    loaded = drained(shared)
+    assert served["metadata"]["uid"] != loaded["metadata"]["uid"]
 
     assert first_schedule_of_new_pod(shared) == {schedule_hash(schedule)}
     shared.wait_applied(schedule, START_TIMEOUT)
@@ -75,6 +84,30 @@ def delete_and_wait(handle: Handle, child: Json) -> Json:
         2 * CHANGE_TIMEOUT,
     )
     return found[0]
+
+
+def drained(handle: Handle) -> Json:
+    """Drain the node of this resource's pod, which is somewhere by then; returns the pod that had to go."""
+    (pod,) = wait_for(
+        "one pod, on a node",
+        handle.pods,
+        lambda pods: len(pods) == 1 and "nodeName" in pods[0]["spec"],
+        CHANGE_TIMEOUT,
+    )
+    node, selector = pod["spec"]["nodeName"], f"--pod-selector={DEPLOYMENT_LABEL}={handle.label}"
+    try:
+        run("drain", node, selector, "--delete-emptydir-data", f"--timeout={2 * CHANGE_TIMEOUT:.0f}s")
+    finally:
+        run("uncordon", node)
+    assert pod["metadata"]["uid"] not in uids(handle.pods())
+    return pod
+
+
+def run(*arguments: str) -> None:
+    """kubectl; it must succeed."""
+    command = [str(kubectl()), "--kubeconfig", str(full_node_kubeconfig()), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=START_TIMEOUT)
+    assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stdout}{done.stderr}"
 
 
 def uids(objects: list[Json]) -> set[str]:

@@ -52,7 +52,7 @@ def metrics(tmp_path: Path) -> Iterator[None]:
 
 def wait_replicas(handle: Handle, count: int) -> None:
     """Wait until the autoscaler has set the resource's own number, and pods follow."""
-    what = f"{count} replicas; {handle.kube.get('HorizontalPodAutoscaler', handle.namespace, handle.name)}"
+    what = f"{count} replicas"
     wait_for(what, lambda: handle.resource()["spec"]["replicas"], lambda n: n == count, SECONDS, 0.5)
     wait_for(f"{count} pods", handle.pods, lambda pods: len(pods) == count, CHANGE_TIMEOUT)
 

@@ -30,6 +30,7 @@ API_VERSIONS: Final[Mapping[str, str]] = {
     "ReplicaSet": "apps/v1",
     "ControllerRevision": "apps/v1",
     "PodDisruptionBudget": "policy/v1",
+    "HorizontalPodAutoscaler": "autoscaling/v2",
     "NetworkPolicy": "networking.k8s.io/v1",
     "ResourceClaim": "resource.k8s.io/v1",
     "ResourceClaimTemplate": "resource.k8s.io/v1",

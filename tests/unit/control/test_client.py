@@ -11,7 +11,7 @@ from aiohttp import web
 
 from dsd_operator.cluster import resources
 from dsd_operator.cluster.client import Client
-from dsd_operator.cluster.connection import load_connection
+from dsd_operator.cluster.connection import load_configuration, load_connection
 from dsd_operator.cluster.errors import Conflict, Gone, Retry
 
 
@@ -114,6 +114,38 @@ async def test_a_long_list_comes_in_pages(server: Server, client: Client) -> Non
     assert await client.list(resources.POD, None, "x=y") == [{"a": 1}, {"a": 2}]
     assert [request[1] for request in server.requests] == ["/api/v1/pods"] * 2
     assert server.requests[1][2] == {"limit": "500", "labelSelector": "x=y", "continue": "to/ken="}
+
+
+async def test_names_come_in_small_pages(server: Server, client: Client) -> None:
+    first, second = ({"metadata": {"namespace": "ns", "name": name}, "spec": {}} for name in ("a", "b"))
+    server.answers = [
+        web.json_response({"items": [first], "metadata": {"continue": "token"}}),
+        web.json_response({"items": [second], "metadata": {}}),
+    ]
+    assert await client.names(resources.DSD_DEPLOYMENT, None) == [("ns", "a"), ("ns", "b")]
+    assert server.requests[1][2] == {"limit": "100", "continue": "token"}
+
+
+@pytest.mark.parametrize(("proxy", "looked_for"), [("", False), ("http://proxy.example:3128", True)])
+@pytest.mark.usefixtures("client")
+async def test_a_proxy_is_looked_for_where_there_is_one(
+    monkeypatch: pytest.MonkeyPatch, proxy: str, looked_for: bool
+) -> None:
+    for name in (
+        "HTTP_PROXY",
+        "http_proxy",
+        "HTTPS_PROXY",
+        "https_proxy",
+        "ALL_PROXY",
+        "all_proxy",
+        "NO_PROXY",
+        "no_proxy",
+    ):
+        monkeypatch.delenv(name, raising=False)
+    if proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy)
+    assert (await load_connection()).trust_env == looked_for
+    assert (await load_configuration()).client_session_kwargs == {"trust_env": looked_for}
 
 
 async def test_refused_credentials_are_read_anew_once(server: Server, client: Client, kubeconfig: Path) -> None:

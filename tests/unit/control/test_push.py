@@ -200,6 +200,19 @@ async def test_a_new_pod_is_asked_first_and_then_written(world: World) -> None:
     assert engine.status.schedule.ranges == NEW
 
 
+async def test_what_pods_have_in_common_is_in_memory_once(world: World) -> None:
+    engines = [await world.engine() for _ in range(2)]
+    for engine in engines:
+        engine.status = _status(2, NEW)
+    report = await (await world.pusher()).push(target(), world.pods, world.memory)
+    one, other = (result.status for result in report.results)
+    assert one is not None
+    assert other is not None
+    assert one == other == engines[0].status
+    assert one.schedule is other.schedule is one.engines[0].schedule
+    assert one.versions is other.versions
+
+
 async def test_a_change_goes_out_at_once(world: World) -> None:
     engine = await world.engine()
     pusher = await world.pusher()

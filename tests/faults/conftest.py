@@ -55,14 +55,12 @@ def stage(new_stage: NewStage) -> Stage:
     return new_stage()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def served(
-    kube: Kube, access: Access, operator_kubeconfig: Path, tmp_path_factory: pytest.TempPathFactory,
-    request: pytest.FixtureRequest,
-) -> Iterator[Stage]:  # fmt: skip
-    """One for a whole module, with an operator, a resource and two engines that have its schedule."""
-    name = request.module.__name__.rpartition(".")[2].replace("_", "-")
-    with _stage(kube, access, operator_kubeconfig, name, tmp_path_factory.mktemp(name)) as made:
+    kube: Kube, access: Access, operator_kubeconfig: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stage]:
+    """One for all, with an operator, a resource and two engines that have its schedule."""
+    with _stage(kube, access, operator_kubeconfig, "served", tmp_path_factory.mktemp("served")) as made:
         made.operator()
         made.create(replicas=2)
         made.wait_settled(FIRST, 2)
@@ -76,8 +74,9 @@ def monitored(cluster: ApiOnlyCluster) -> None:
 
 
 @pytest.fixture
-def healthy(served: Stage) -> Iterator[Stage]:
-    """The module's stage without a fault, before and after, its operator alive."""
+def healthy(served: Stage, request: pytest.FixtureRequest) -> Iterator[Stage]:
+    """The shared stage without a fault, before and after, its operator alive."""
+    report_on(request.node, served)
     operator = served.operators[0]
     if not operator.running:
         operator.start()

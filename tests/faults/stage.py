@@ -110,7 +110,7 @@ class Stage(World):
             seen[:] = [*seen, now] if seen and seen[-1] == now else [now]
             return len(seen)
 
-        wait_for("nothing to change any more", still, lambda looks: looks >= 10, SECONDS, 0.15)
+        wait_for("nothing to change any more", still, lambda looks: looks >= 6, SECONDS, 0.15)
         return seen[-1]
 
     def prepare(self, spec: Mapping[str, Any] | None) -> tuple[int, list[str]]:

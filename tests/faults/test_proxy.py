@@ -8,6 +8,7 @@ from tests.integration.world import FIRST, SECOND
 pytestmark = pytest.mark.integration
 
 
+@pytest.mark.long
 def test_what_is_not_disturbed_comes_through(stage: Stage) -> None:
     stage.operator()
     stage.create(replicas=2)

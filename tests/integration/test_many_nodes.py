@@ -16,13 +16,12 @@ import pytest
 from dsd_operator.render.names import names_for
 from tests.docs.blocks import blocks
 from tests.docs.session import Session
-from tests.integration.conftest import log_in, new_world, prepare
 from tests.integration.engine_stand_in import StandIn
 from tests.integration.world import NAME, SECOND, World, ranges
 from tools.cluster.api import ApiOnlyCluster
 from tools.cluster.paths import REPOSITORY
 from tools.leader_worker_set import controller
-from tools.testbed.kube import Json, Kube
+from tools.testbed.kube import Json
 from tools.testbed.module_crds import LEADER_WORKER_SET
 from tools.testbed.waiting import wait_for
 
@@ -32,32 +31,15 @@ GROUP: Final = names_for(NAME).group
 TWO_NODES: Final = {"nodes": 2, "tensorParallelSize": 2}
 SECONDS: Final = 60.0
 LEADERS: Final = f"app.kubernetes.io/name=dsd-engine,dsd-operator.io/deployment={NAME}"
+LEADER_NAME: Final = "leaderworkerset.sigs.k8s.io/leader-name"
 WORKERS: Final = f"app.kubernetes.io/name=dsd-worker,dsd-operator.io/deployment={NAME}"
 
 
 @pytest.fixture(scope="module")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Kube, Path, Path]]:
-    """An API server of its own: the CRD stays away until a test installs it."""
-    with ApiOnlyCluster() as running:
-        prepare(running.kubeconfig)
-        operator = tmp_path_factory.mktemp("bare") / "kubeconfig"
-        log_in(running.kubeconfig, operator)
-        yield Kube(running.kubeconfig), running.kubeconfig, operator
-
-
-@pytest.fixture(scope="module")
-def controlled(bare: tuple[Kube, Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def controlled(cluster: ApiOnlyCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The controller of LeaderWorkerSets."""
-    with controller.running(bare[1], tmp_path_factory.mktemp("controller")):
+    with controller.running(cluster.kubeconfig, tmp_path_factory.mktemp("controller")):
         yield
-
-
-@pytest.fixture
-def place(bare: tuple[Kube, Path, Path], tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
-    """A namespace on it."""
-    kube, admin, operator = bare
-    with new_world(kube, admin, operator, tmp_path, request.node) as made:
-        yield made
 
 
 class Kubelets:
@@ -80,15 +62,22 @@ class Kubelets:
 
     def work(self) -> None:
         """Take care of the pods that are new."""
-        for pod in self.pods(f"dsd-operator.io/deployment={NAME}"):
+        pods = [p for p in self.pods(f"dsd-operator.io/deployment={NAME}") if "deletionTimestamp" not in p["metadata"]]
+        for pod in pods:
             uid, is_leader = pod["metadata"]["uid"], pod["metadata"]["labels"]["app.kubernetes.io/name"] == "dsd-engine"
-            if uid in self._seen or "deletionTimestamp" in pod["metadata"]:
+            if uid in self._seen or (is_leader and not self._is_joined(pod, pods)):
                 continue
             if is_leader:
                 self.engines[uid] = self.world.engine(pod)
             else:
                 self.world.set_pod(pod, "127.0.88.1")
             self._seen.add(uid)
+
+    def _is_joined(self, leader: Json, pods: list[Json]) -> bool:
+        """Whether its workers run: an engine answers with all of them only, and their controller relies on that."""
+        size = int(_annotations(leader).get("leaderworkerset.sigs.k8s.io/size", 1))
+        mine = [p for p in pods if _annotations(p).get(LEADER_NAME) == leader["metadata"]["name"]]
+        return sum(pod["metadata"]["uid"] in self._seen for pod in mine) == size - 1
 
     def until(self, what: str, done: Callable[[], Any]) -> Any:
         """Go on until `done` is true; returns what it returned."""
@@ -102,6 +91,11 @@ class Kubelets:
     def until_ready(self, replicas: int) -> None:
         """Go on until the resource is ready with so many engines."""
         self.until(f"{replicas} engines to be ready", lambda: _is_ready(self.world, replicas))
+
+
+def _annotations(pod: Json) -> Json:
+    found: Json = pod["metadata"].get("annotations") or {}
+    return found
 
 
 def _is_ready(world: World, replicas: int) -> bool:
@@ -118,70 +112,71 @@ def _served(world: World) -> set[str]:
     return {pod["metadata"]["name"] for pod in world.kube.list("Pod", world.namespace, selector)}
 
 
-def test_without_the_kind_it_says_so_and_heals(place: World, bare: tuple[Kube, Path, Path]) -> None:
-    place.operator()
-    place.create(engine=TWO_NODES)
-    ready = place.wait_condition("Ready", status="False", reason="ApiMissing")
+def test_without_the_kind_it_says_so_and_heals(world: World, cluster: ApiOnlyCluster) -> None:
+    LEADER_WORKER_SET.remove(cluster.kubeconfig)
+    world.operator()
+    world.create(engine=TWO_NODES)
+    ready = world.wait_condition("Ready", status="False", reason="ApiMissing")
     assert "LeaderWorkerSet" in ready["message"]
     assert "install LeaderWorkerSet" in ready["message"]
     assert "set spec.engine.nodes to 1" in ready["message"]
-    place.wait_condition("Available", status="False", reason="ApiMissing")
-    place.wait_condition("Progressing", status="False", reason="ApiMissing")
-    assert any(event["reason"] == "ApiMissing" for event in place.events())
-    place.wait_child("ConfigMap")
-    place.wait_child("Service")
-    assert place.child("Deployment") is None
+    world.wait_condition("Available", status="False", reason="ApiMissing")
+    world.wait_condition("Progressing", status="False", reason="ApiMissing")
+    assert any(event["reason"] == "ApiMissing" for event in world.events())
+    world.wait_child("ConfigMap")
+    world.wait_child("Service")
+    assert world.child("Deployment") is None
 
-    LEADER_WORKER_SET.install(bare[1])
-    made = wait_for("the LeaderWorkerSet", lambda: _group(place), lambda g: g is not None, SECONDS, 0.1)
+    LEADER_WORKER_SET.install(cluster.kubeconfig)
+    made = wait_for("the LeaderWorkerSet", lambda: _group(world), lambda g: g is not None, SECONDS, 0.1)
     assert made is not None
     (owner,) = made["metadata"]["ownerReferences"]
-    assert (owner["kind"], owner["uid"]) == ("DSDDeployment", place.resource()["metadata"]["uid"])
-    place.wait_condition("Progressing", status="True")
+    assert (owner["kind"], owner["uid"]) == ("DSDDeployment", world.resource()["metadata"]["uid"])
+    world.wait_condition("Progressing", status="True")
 
 
 @pytest.mark.usefixtures("controlled")
-def test_leaders_answer_and_take_the_schedule(place: World) -> None:
-    operator = place.operator()
-    kubelets = Kubelets(place)
-    place.create(engine=TWO_NODES, replicas=2)
+def test_leaders_answer_and_take_the_schedule(world: World) -> None:
+    operator = world.operator()
+    kubelets = Kubelets(world)
+    world.create(engine=TWO_NODES, replicas=2)
     kubelets.until_ready(2)
     leaders = {pod["metadata"]["name"] for pod in kubelets.pods(LEADERS)}
     workers = kubelets.pods(WORKERS)
     assert leaders == {f"{GROUP}-0", f"{GROUP}-1"}
     assert {pod["metadata"]["name"] for pod in workers} == {f"{GROUP}-0-1", f"{GROUP}-1-1"}
-    assert _served(place) == leaders
-    assert place.status()["selector"] == LEADERS
-    assert place.status()["replicas"] == 2
-    place.wait_schedule(2, 2)
+    assert _served(world) == leaders
+    assert world.status()["selector"] == LEADERS
+    assert world.status()["replicas"] == 2
+    world.wait_schedule(2, 2)
 
     before = {pod["metadata"]["uid"] for pod in (*kubelets.pods(LEADERS), *workers)}
-    place.schedule(SECOND)
-    place.wait_schedule(2, 2)
+    world.schedule(SECOND)
+    world.wait_schedule(2, 2)
     assert [engine.triples() for engine in kubelets.leaders()] == [SECOND, SECOND]
     assert {pod["metadata"]["uid"] for pod in (*kubelets.pods(LEADERS), *kubelets.pods(WORKERS))} == before
 
     writes = operator.writes()
-    place.patch(podTemplate={"metadata": {}})  # a pass that finds nothing to do
-    wait_for("the pass", lambda: place.status().get("observedGeneration"), lambda g: g == _generation(place), SECONDS)
+    world.patch(podTemplate={"metadata": {}})  # a pass that finds nothing to do
+    wait_for("the pass", lambda: world.status().get("observedGeneration"), lambda g: g == _generation(world), SECONDS)
     assert operator.writes() - writes <= 1, "the status and nothing else"
 
 
 @pytest.mark.usefixtures("controlled")
-def test_what_the_engine_is_started_with(place: World) -> None:
+def test_what_the_engine_is_started_with(world: World) -> None:
     """The controller fills in what our arguments refer to."""
-    place.operator()
-    place.create(engine=TWO_NODES)
-    kubelets = Kubelets(place)
+    world.operator()
+    world.create(engine=TWO_NODES)
+    kubelets = Kubelets(world)
     kubelets.until_ready(1)
     (leader,), (worker,) = kubelets.pods(LEADERS), kubelets.pods(WORKERS)
-    address = f"{GROUP}-0.{GROUP}.{place.namespace}"
+    address = f"{GROUP}-0.{GROUP}.{world.namespace}"
     assert _started(leader)[-6:] == ["--nnodes", "2", "--node-rank", "0", "--master-addr", address]
     assert _started(worker)[-7:] == ["--nnodes", "2", "--node-rank", "1", "--master-addr", address, "--headless"]
     (container,) = worker["spec"]["containers"]
     assert not {"startupProbe", "readinessProbe", "livenessProbe"} & container.keys()
     assert worker["spec"]["subdomain"] == GROUP
-    service = place.kube.get("Service", place.namespace, GROUP)
+    service = world.kube.get("Service", world.namespace, GROUP)
     assert service is not None, "the leader's address is a name in this Service"
     assert (service["spec"]["clusterIP"], service["spec"]["publishNotReadyAddresses"]) == ("None", True)
 
@@ -194,40 +189,41 @@ def _started(pod: Json) -> list[str]:
 
 
 @pytest.mark.usefixtures("controlled")
-def test_a_changed_envelope_rolls_one_group_after_the_other(place: World) -> None:
-    place.operator()
-    kubelets = Kubelets(place)
-    place.create(engine=TWO_NODES, replicas=2)
+def test_a_changed_envelope_rolls_one_group_after_the_other(world: World) -> None:
+    world.operator()
+    kubelets = Kubelets(world)
+    world.create(engine=TWO_NODES, replicas=2)
     kubelets.until_ready(2)
     before = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in kubelets.pods(LEADERS)}
     told: list[int] = []
 
     def rolled() -> bool:
-        told.append(int(place.status().get("readyReplicas", 0)))
+        told.append(int(world.status().get("readyReplicas", 0)))
         now = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in kubelets.pods(LEADERS)}
         changed = all(now.get(name) not in (None, uid) for name, uid in before.items())
-        return changed and _is_ready(place, 2)
+        return changed and _is_ready(world, 2)
 
-    place.patch(engine={"maxNumSeqs": 32})
-    place.wait_condition("Progressing", status="True", reason="RollingOut")
+    world.patch(engine={"maxNumSeqs": 32})
+    world.wait_condition("Progressing", status="True", reason="RollingOut")
     kubelets.until("both groups to be new", rolled)
     assert min(told) >= 1, "one of them serves at any time"
-    assert place.status()["updatedReplicas"] == 2
+    assert world.status()["updatedReplicas"] == 2
     for pod in (*kubelets.pods(LEADERS), *kubelets.pods(WORKERS)):
         assert "--max-num-seqs" in pod["spec"]["containers"][0]["args"]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("controlled")
-def test_a_worker_that_restarts_brings_its_whole_group_anew(place: World) -> None:
+def test_a_worker_that_restarts_brings_its_whole_group_anew(world: World) -> None:
     """None of them can go on without the others, so the controller is told to make all of them anew."""
-    place.operator()
-    kubelets = Kubelets(place)
-    place.create(engine=TWO_NODES, replicas=2)
+    world.operator()
+    kubelets = Kubelets(world)
+    world.create(engine=TWO_NODES, replicas=2)
     kubelets.until_ready(2)
     before = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in _all(kubelets)}
     worker = kubelets.pods(WORKERS)[1]
     status = {"name": "engine", "ready": True, "restartCount": 1, "image": "i", "imageID": "i", "state": {}}
-    place.set_pod(worker, "127.0.88.1", containerStatuses=[status])
+    world.set_pod(worker, "127.0.88.1", containerStatuses=[status])
 
     def renewed() -> bool:
         now = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in _all(kubelets)}
@@ -240,10 +236,10 @@ def test_a_worker_that_restarts_brings_its_whole_group_anew(place: World) -> Non
 
 
 @pytest.mark.usefixtures("controlled")
-def test_an_engine_without_one_of_its_workers_does_not_count(place: World) -> None:
-    place.operator()
-    kubelets = Kubelets(place)
-    place.create(engine=TWO_NODES)
+def test_an_engine_without_one_of_its_workers_does_not_count(world: World) -> None:
+    world.operator()
+    kubelets = Kubelets(world)
+    world.create(engine=TWO_NODES)
     kubelets.until_ready(1)
     (worker,) = kubelets.pods(WORKERS)
     waiting = {"reason": "ImagePullBackOff", "message": "no such image"}
@@ -255,29 +251,30 @@ def test_an_engine_without_one_of_its_workers_does_not_count(place: World) -> No
         "imageID": "",
         "state": {"waiting": waiting},
     }
-    place.set_pod(worker, "127.0.88.1", ready=False, phase="Pending", containerStatuses=[status])
-    ready = place.wait_condition("Ready", status="False", reason="ImagePullBackOff")
+    world.set_pod(worker, "127.0.88.1", ready=False, phase="Pending", containerStatuses=[status])
+    ready = world.wait_condition("Ready", status="False", reason="ImagePullBackOff")
     assert worker["metadata"]["name"] in ready["message"]
-    assert place.status()["ready"] == "0/1"
+    assert world.status()["ready"] == "0/1"
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("controlled")
-def test_it_scales_by_whole_engines_and_to_zero(place: World) -> None:
-    place.operator()
-    kubelets = Kubelets(place)
-    place.create(engine=TWO_NODES)
+def test_it_scales_by_whole_engines_and_to_zero(world: World) -> None:
+    world.operator()
+    kubelets = Kubelets(world)
+    world.create(engine=TWO_NODES)
     kubelets.until_ready(1)
-    place.kubectl("scale", "dsd", NAME, "--replicas=3")
+    world.kubectl("scale", "dsd", NAME, "--replicas=3")
     kubelets.until_ready(3)
     assert len(_all(kubelets)) == 6
-    scale = json.loads(place.kubectl("get", "dsd", NAME, "--subresource=scale", "-o", "json"))
+    scale = json.loads(world.kubectl("get", "dsd", NAME, "--subresource=scale", "-o", "json"))
     assert (scale["status"]["replicas"], scale["status"]["selector"]) == (3, LEADERS)
 
-    place.kubectl("scale", "dsd", NAME, "--replicas=0")
+    world.kubectl("scale", "dsd", NAME, "--replicas=0")
     kubelets.until("all pods to go", lambda: not _all(kubelets))
-    wait_for("it to say so", lambda: place.condition("Ready"), lambda c: c.get("reason") == "ScaledToZero", SECONDS)
-    place.schedule(SECOND)
-    place.kubectl("scale", "dsd", NAME, "--replicas=1")
+    wait_for("it to say so", lambda: world.condition("Ready"), lambda c: c.get("reason") == "ScaledToZero", SECONDS)
+    world.schedule(SECOND)
+    world.kubectl("scale", "dsd", NAME, "--replicas=1")
     kubelets.until_ready(1)
     assert kubelets.leaders()[0].triples() == SECOND
 
@@ -291,80 +288,81 @@ def _generation(world: World) -> int:
 
 
 @pytest.mark.usefixtures("controlled")
-@pytest.mark.parametrize("surge", [0, 1])
-def test_engines_move_to_several_nodes_and_back(place: World, surge: int) -> None:
+@pytest.mark.parametrize("surge", [0, pytest.param(1, marks=pytest.mark.long)])
+def test_engines_move_to_several_nodes_and_back(world: World, surge: int) -> None:
     """No more pods than a roll-out may have, no fewer that serve; what is left behind goes last of all."""
-    place.operator()
-    kubelets = Kubelets(place)
+    world.operator()
+    kubelets = Kubelets(world)
     rollout = {"maxSurge": surge, "maxUnavailable": 1 - surge}
-    place.create(replicas=2, rollout=rollout)
+    world.create(replicas=2, rollout=rollout)
     kubelets.until_ready(2)
     served: list[int] = []
     present: list[int] = []
 
     def moved_from(other: str) -> bool:
-        served.append(int(place.status().get("readyReplicas", 0)))
+        served.append(int(world.status().get("readyReplicas", 0)))
         present.append(len([pod for pod in kubelets.pods(LEADERS) if "deletionTimestamp" not in pod["metadata"]]))
-        gone = place.kube.get(other, place.namespace, GROUP if other == "LeaderWorkerSet" else NAME) is None
-        return gone and _is_ready(place, 2)
+        gone = world.kube.get(other, world.namespace, GROUP if other == "LeaderWorkerSet" else NAME) is None
+        return gone and _is_ready(world, 2)
 
-    place.patch(engine=TWO_NODES)
+    world.patch(engine=TWO_NODES)
     kubelets.until("the engines to be groups", lambda: moved_from("Deployment"))
     assert len(kubelets.pods(WORKERS)) == 2
-    place.patch(engine={"nodes": 1, "tensorParallelSize": None}, schedule=ranges(SECOND))
+    world.patch(engine={"nodes": 1, "tensorParallelSize": None}, schedule=ranges(SECOND))
     kubelets.until("the engines to be single pods again", lambda: moved_from("LeaderWorkerSet"))
-    place.wait_schedule(2, 2)
+    world.wait_schedule(2, 2)
     assert min(served) >= 2 - rollout["maxUnavailable"]
     assert max(present) <= 2 + surge
     assert kubelets.pods(WORKERS) == []
 
 
-def test_somebody_elses_is_left_alone(place: World, bare: tuple[Kube, Path, Path]) -> None:
-    LEADER_WORKER_SET.install(bare[1])
-    place.operator()
+def test_somebody_elses_is_left_alone(world: World, cluster: ApiOnlyCluster) -> None:
+    LEADER_WORKER_SET.install(cluster.kubeconfig)
+    world.operator()
     template = {"spec": {"containers": [{"name": "a", "image": "a"}]}}
     spec = {"startupPolicy": "LeaderCreated", "leaderWorkerTemplate": {"size": 2, "workerTemplate": template}}
-    meta = {"name": GROUP, "namespace": place.namespace}
-    place.apply({"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "metadata": meta,
+    meta = {"name": GROUP, "namespace": world.namespace}
+    world.apply({"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "metadata": meta,
                  "spec": {**spec, "rolloutStrategy": {"type": "RollingUpdate"}}})  # fmt: skip
-    place.create(engine=TWO_NODES)
-    ready = place.wait_condition("Ready", status="False", reason="ForeignObject")
+    world.create(engine=TWO_NODES)
+    ready = world.wait_condition("Ready", status="False", reason="ForeignObject")
     assert f"LeaderWorkerSet {GROUP}" in ready["message"]
-    found = _group(place)
+    found = _group(world)
     assert found is not None
     assert "ownerReferences" not in found["metadata"]
 
 
 @pytest.mark.usefixtures("controlled")
-def test_all_of_it_goes_with_the_resource(place: World) -> None:
-    operator = place.operator()
-    kubelets = Kubelets(place)
-    place.create(engine=TWO_NODES)
+def test_all_of_it_goes_with_the_resource(world: World) -> None:
+    operator = world.operator()
+    kubelets = Kubelets(world)
+    world.create(engine=TWO_NODES)
     kubelets.until_ready(1)
     operator.terminate()  # owner references delete, not we
-    place.kube.delete("DSDDeployment", place.namespace, NAME)
+    world.kube.delete("DSDDeployment", world.namespace, NAME)
 
     def left() -> list[str]:
         kinds = ("LeaderWorkerSet", "StatefulSet", "Pod", "ConfigMap", "Service")
-        found = [o["metadata"]["name"] for kind in kinds for o in place.kube.list(kind, place.namespace)]
+        found = [o["metadata"]["name"] for kind in kinds for o in world.kube.list(kind, world.namespace)]
         return [name for name in found if name.startswith(NAME)]
 
     wait_for("everything to go", left, lambda names: not names, SECONDS, 0.1)
 
 
 @pytest.mark.usefixtures("controlled")
-def test_the_page(place: World, tmp_path: Path) -> None:
+def test_the_page(world: World, tmp_path: Path) -> None:
     """The commands of docs/how-to/many-nodes.md, on its sample under the name that this file's engines have."""
-    place.operator()
+    world.operator()
     page = REPOSITORY / "docs" / "how-to" / "many-nodes.md"
     sample = "samples/llama-3.1-405b-two-nodes.yaml"
     (folder := tmp_path / "shell").mkdir()
-    (folder / "demo.yaml").write_text((REPOSITORY / sample).read_text().replace("llama-405b", NAME))
+    text = (REPOSITORY / sample).read_text().replace("llama-405b", NAME)
+    (folder / "demo.yaml").write_text(text.replace("Tokens: 4", "Tokens: 3"))  # the stand-in drafts no more
     kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text(place.kubectl("config", "view", "--raw", "--flatten"))
-    prelude = f"kubectl config set-context --current --namespace {place.namespace}"
+    kubeconfig.write_text(world.kubectl("config", "view", "--raw", "--flatten"))
+    prelude = f"kubectl config set-context --current --namespace {world.namespace}"
     session = Session(folder, kubeconfig, {sample: "demo.yaml", "llama-405b": NAME}, prelude)
-    with _at_work(Kubelets(place)):
+    with _at_work(Kubelets(world)):
         session.run([block for block in blocks(page) if block.level == THIS_FILE or block.comment == "output"])
 
 

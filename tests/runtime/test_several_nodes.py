@@ -47,8 +47,8 @@ def group(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gr
     arguments += ["--master-addr", "127.0.0.1", "--master-port", str(port)]
     environment = {"VLLM_HOST_IP": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo"}
     folders = [folder / name for name in ("leader", "worker")]
-    for one in folders:
-        one.mkdir()
+    for each in folders:
+        each.mkdir()
     leader = Server(folders[0], [*arguments, "--node-rank", "0"], environment)
     worker = Server(folders[1], [*arguments, "--node-rank", "1", "--headless"], environment)
     try:

@@ -129,9 +129,7 @@ def test_neither_an_upgrade_nor_the_way_back_makes_a_pod_anew(
         world.create(replicas=2)
         world.create(name=RICH, **RICH_SPEC)
         world.wait_children()
-        engines = world.engines(2)
-        for engine in engines:
-            engine.unknown = frozenset({"faults"})  # the pods keep the runtime that they were made with
+        engines = world.engines(2, unknown=frozenset({"faults"}))  # pods keep the runtime that they were made with
         world.wait_schedule(2)
         change(world, RICH, SECOND)
         before = footprint(world)

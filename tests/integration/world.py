@@ -181,15 +181,16 @@ class World:
 
     # The pods
 
-    def engines(self, count: int) -> list[StandIn]:
+    def engines(self, count: int, unknown: frozenset[str] = frozenset()) -> list[StandIn]:
         """Let stand-ins answer for the Deployment's pods: as the kubelet would, say that they run and are ready."""
         pods = self.wait_pods(count)
-        return [self.engine(pod) for pod in pods]
+        return [self.engine(pod, unknown) for pod in pods]
 
-    def engine(self, pod: Json) -> StandIn:
+    def engine(self, pod: Json, unknown: frozenset[str] = frozenset()) -> StandIn:
         """A stand-in for one pod."""
         address = str(next(_addresses))
         made = self._stack.enter_context(StandIn(address, self.config_file))
+        made.unknown = unknown
         made.read_file()  # the runtime reads its file before the first request
         self.set_pod(pod, address)
         return made

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from dsd_runtime.follow import DRAIN_TIMEOUT_ENV, LEADER_ENV
+from dsd_runtime.follow import LEADER_ENV
+from dsd_runtime.protocol import DRAIN_TIMEOUT_ENV
 from tests.runtime.conftest import COMMON, NGRAM, wire
 from tests.runtime.server import Server, free_port, wait_until
 

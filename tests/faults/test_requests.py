@@ -64,7 +64,7 @@ CASES: Final[dict[str, tuple[Pick, Fault, int]]] = {
     "reads-503": (reads, faults.refuse(503), HITS),
     "reads-reset": (reads, faults.reset, HITS),
     "reads-nonsense": (reads, faults.nonsense, HITS),
-    "reads-slow": (reads, faults.slow(0.7), HITS),
+    "reads-slow": (reads, faults.slow(0.7), 6),
     "writes-409": (writes, faults.refuse(409), 3),
     "writes-500": (writes, faults.refuse(500), 3),
     "writes-reset": (writes, faults.reset, 3),

@@ -16,6 +16,8 @@ KEPT: Final = frozenset(extra.kind for extra in EXTRAS if extra.keeps)
 """Kinds whose objects stay when they are no longer wanted: a deployment may have one that a fresh one has not."""
 
 _SHOWN: Final = 6
+_CLUSTER: Final = frozenset({Reason.API_MISSING, Reason.CACHE_NOT_AS_ASKED})
+"""Reasons that lie in this cluster: it knows no LeaderWorkerSets, and nothing binds a claim, so that it cannot grow."""
 _FOR_GOOD: Final = ("cannot change", "cannot shrink")
 _EFFECTS: Final = {found.path: found.effect for found in fields()}
 
@@ -87,13 +89,13 @@ def _beside_the_claim(of: Picture) -> Mapping[str, Any]:
 
 
 def _taken(turn: Turn) -> Iterator[str]:
-    """The first value of a field is a good one; only a kind that the server does not know may keep it from working."""
+    """The first value of a field is a good one, and works unless the cluster keeps it from that."""
     if not turn.reaches or _no_way_there(turn):
         return
     refusal = turn.refusal if turn.fresh is None else turn.fresh.refusal
     if refusal:
         yield f"the server refuses a good value: {refusal}"
-    elif not turn.after.healthy and turn.after.ready.get("reason") != Reason.API_MISSING:
+    elif not turn.after.healthy and turn.after.ready.get("reason") not in _CLUSTER:
         yield f"a good value does not work: {dict(turn.after.ready)}"
 
 

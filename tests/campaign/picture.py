@@ -100,7 +100,8 @@ def _condition(resource: Json) -> Json:
     conditions, generation = (resource.get("status") or {}).get("conditions", []), resource["metadata"]["generation"]
     if any(condition["observedGeneration"] != generation for condition in conditions):
         return {}
-    return next((condition for condition in conditions if condition["type"] == "Ready"), {})
+    found: Json = next((condition for condition in conditions if condition["type"] == "Ready"), {})
+    return found
 
 
 def _status(resource: Json) -> Json:

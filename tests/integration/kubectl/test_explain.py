@@ -237,7 +237,7 @@ def test_a_paused_roll_out(scene: Scene) -> None:
         ("ForeignObject", "Service demo: belongs to Helm", "Service that belongs to somebody", "delete service demo"),
         ("SomethingNew", "words", "no more is found", "message"),
         ("CacheNotAsAsked", "the claim models does not exist", "claim for weights and compiled code", "message says"),
-        ("ApiMissing", "no PodMonitor", "the cluster does not have a kind of object", "CRD"),
+        ("ApiMissing", "no PodMonitor", "does not have a kind of object", "Install what its message"),
     ],
 )  # fmt: skip
 def test_what_the_operator_says_counts(scene: Scene, reason: str, message: str, cause: str, fix: str) -> None:

@@ -68,8 +68,12 @@ def test_every_target_is_described() -> None:
 
 
 def test_make_test_runs_everything() -> None:
-    stages = {"lint", "check-generated", "test-unit", "test-engine", "test-integration", "test-e2e"}
+    stages = {"lint", "check-generated", "test-unit", "test-beside", "test-e2e"}
     assert set(_targets()["test"].split()) == stages
+    recipe = subprocess.run(
+        ["make", "--dry-run", "test-beside"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    ).stdout
+    assert "tools.side_by_side test-engine test-integration" in recipe
 
 
 def test_lint_runs_every_linter() -> None:

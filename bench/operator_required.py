@@ -40,7 +40,7 @@ def _acknowledged(rows: Sequence[dict[str, Any]]) -> tuple[Required, ...]:
 
 
 def _later(rows: Sequence[dict[str, Any]]) -> float:
-    plain, faulty = (median(row["samples"]) for row in rows)
+    plain, faulty = (float(median(row["samples"])) for row in rows)
     return max(0.0, faulty - plain)
 
 

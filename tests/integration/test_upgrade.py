@@ -121,9 +121,7 @@ def replica_sets(world: World, name: str) -> list[Json]:
     return world.kube.list("ReplicaSet", MODELS, f"dsd-operator.io/deployment={name}")
 
 
-def test_neither_an_upgrade_nor_the_way_back_makes_a_pod_anew(
-    commands: Commands, world: World, tmp_path: Path
-) -> None:
+def test_neither_an_upgrade_nor_the_way_back_makes_a_pod_anew(commands: Commands, world: World, tmp_path: Path) -> None:
     versions = Versions(commands, earlier.extract(tmp_path / "old"), tmp_path)
     with versions.operating(old=True):
         world.create(replicas=2)

@@ -4,7 +4,8 @@ It should not: `/scale` of the DSDDeployment is the place. But where one does, s
 would be a tug of war over pods that take minutes to load. So the number is left to it, and the status says so.
 
 No hand-over is needed here. An autoscaler is noticed by the field that it took: its write made `spec.replicas` its own
-and no longer ours, so leaving the field out of our apply changes nothing. Had it been ours alone, it would fall back to 1.
+and no longer ours, so leaving the field out of our apply changes nothing. Had it been ours alone, it would fall back
+to 1.
 """
 
 import logging
@@ -26,8 +27,8 @@ _log = logging.getLogger(__name__)
 async def scaler_of(client: Client, workload: Object | None) -> str:
     """Name of the HorizontalPodAutoscaler that scales this object; empty if none does. KEDA makes one, too.
 
-    Autoscalers are asked for only where somebody else has set the number. ApiError if they cannot be listed; without the
-    right to list them the number counts as set by hand.
+    Autoscalers are asked for only where somebody else has set the number. ApiError if they cannot be listed; without
+    the right to list them the number counts as set by hand.
     """
     if workload is None or not _set_by_another(workload):
         return ""

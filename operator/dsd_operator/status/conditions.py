@@ -25,8 +25,8 @@ class Condition:
 def merge_conditions(
     old: Iterable[Mapping[str, Any]], new: Iterable[Condition], generation: int, now: str
 ) -> list[dict[str, Any]]:
-    """`new` as the status carries it; `now` (RFC 3339, in UTC) becomes lastTransitionTime only where the status changed,
-    and only if it is later: a clock that was set back does not put a change before the one that it follows."""
+    """`new` as the status carries it; `now` (RFC 3339, in UTC) becomes lastTransitionTime only where the status
+    changed, and only if it is later: a clock that was set back does not put a change before the one it follows."""
     before = {condition.get("type"): condition for condition in old}
     return [_dump(condition, before.get(condition.type), generation, now) for condition in new]
 

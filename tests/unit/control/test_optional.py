@@ -3,8 +3,9 @@
 from typing import Any, Final
 
 from dsd_operator.cluster.errors import ApiError, Forbidden, Retry
+from dsd_operator.reconcile.apply import LOOK_AGAIN_SECONDS
 from dsd_operator.reconcile.memory import Applied, Memory
-from dsd_operator.reconcile.optional import LOOK_AGAIN_SECONDS, bring, drop
+from dsd_operator.reconcile.optional import bring, drop
 from dsd_operator.render.extras import unwanted
 from dsd_operator.render.pod_monitor import pod_monitor
 from tests.unit.control.test_apply import FakeServer, Json

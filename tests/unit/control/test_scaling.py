@@ -9,7 +9,11 @@ from dsd_operator.cluster.errors import ApiError, Forbidden, Retry
 from dsd_operator.cluster.resources import Resource
 from dsd_operator.cluster.scaling import scaler_of
 
-CONTROLLER: Final[dict[str, Any]] = {"manager": "kube-controller-manager", "operation": "Update", "subresource": "scale"}
+CONTROLLER: Final[dict[str, Any]] = {
+    "manager": "kube-controller-manager",
+    "operation": "Update",
+    "subresource": "scale",
+}
 REPLICAS: Final[dict[str, Any]] = {"fieldsV1": {"f:spec": {"f:replicas": {}}}}
 OURS: Final = {"manager": "dsd-operator", "operation": "Apply", **REPLICAS}
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from dsd_operator.status.reasons import Reason
 from dsd_runtime.causes import KNOWN, known_cause
 from kubectl_dsd.explain.causes import IMAGE, image_cause
 

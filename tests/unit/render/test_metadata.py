@@ -7,11 +7,13 @@ import pytest
 from dsd_operator.api import parse
 from dsd_operator.render.labels import MANAGED_SELECTOR, labels, selector, selector_string
 from dsd_operator.render.names import names_for
+from dsd_operator.render.owner import ENVELOPE
 from tests.unit.resources import body, manifests, resource
 
 
 def test_the_plan_lists_every_child_in_apply_order() -> None:
-    assert list(manifests(resource())) == ["ServiceAccount", "ConfigMap", "Service", "Deployment"]
+    made = list(manifests(resource()))
+    assert made == ["ServiceAccount", "ConfigMap", "Service", "Deployment", "PodDisruptionBudget"]
 
 
 @pytest.mark.parametrize("kind", ["ServiceAccount", "ConfigMap", "Service", "Deployment"])
@@ -19,7 +21,8 @@ def test_children_are_owned_and_labelled(kind: str) -> None:
     meta = manifests(resource(name="tiny-llama-v0.1"))[kind]["metadata"]
     assert meta["name"] == names_for("tiny-llama-v0.1").base
     assert meta["namespace"] == "team-a"
-    assert meta["labels"] == labels(names_for("tiny-llama-v0.1"))
+    assert meta["labels"].items() >= labels(names_for("tiny-llama-v0.1")).items()
+    assert meta["labels"].keys() <= {*labels(names_for("tiny-llama-v0.1")), ENVELOPE}
     (owner,) = meta["ownerReferences"]
     assert (owner["kind"], owner["name"], owner["uid"]) == ("DSDDeployment", "tiny-llama-v0.1", "11111111-2222")
     assert owner["controller"] is True
@@ -54,7 +57,8 @@ def test_model_ids_and_images_become_no_label() -> None:
     changes = {"model.name": "Acme-Labs/Tiny.Llama_v2-Instruct", "model.servedNames": ["a/" + "b" * 90]}
     made = manifests(resource({**changes, "engine.image": image}))
     for manifest in made.values():
-        assert manifest["metadata"]["labels"] == labels(names_for("demo"))
+        kept = {name: value for name, value in manifest["metadata"]["labels"].items() if name != ENVELOPE}
+        assert kept == labels(names_for("demo"))
     template = made["Deployment"]["spec"]["template"]
     assert template["metadata"]["labels"] == labels(names_for("demo"))
     assert template["spec"]["containers"][0]["image"] == image

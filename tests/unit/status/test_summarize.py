@@ -76,7 +76,7 @@ def starting(node: str = "n1", name: str = "demo-1", **engine: Any) -> dict[str,
     return {**pod(name, ready=False, containerStatuses=[{"name": "engine", **engine}]), "spec": {"nodeName": node}}
 
 
-RUNNING = {"state": {"running": {}}}
+RUNNING: dict[str, Any] = {"state": {"running": {}}}
 SETTLED = {"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}
 
 

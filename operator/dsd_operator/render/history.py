@@ -73,9 +73,7 @@ def choose(
 def _again(resource: DSDDeployment, found: str, known: Object, newest: int) -> Pods:
     """The envelope has been there before, or still is: its revision becomes the newest."""
     number = int(known["revision"])
-    manifest = _manifest(
-        resource, found, known["data"], number if number == newest else newest + 1, rendered_by(known)
-    )
+    manifest = _manifest(resource, found, known["data"], number if number == newest else newest + 1, rendered_by(known))
     ours = known["metadata"].get("ownerReferences") == manifest["metadata"]["ownerReferences"]
     return Pods(found, known["data"]["pods"], manifest, stored=ours and number == newest)
 

@@ -74,9 +74,7 @@ class Snapshot:
             workloads.append(of_deployment(ours["Deployment"], replica_sets))
         if groups.KIND in ours:
             workloads.append(of_groups(ours[groups.KIND], next(iter(leader_sets), None), leaders, workers))
-        return Observed(
-            tuple(workloads), (*single, *leaders), ours.get("ConfigMap"), workers, scaled_by=self.scaled_by
-        )
+        return Observed(tuple(workloads), (*single, *leaders), ours.get("ConfigMap"), workers, scaled_by=self.scaled_by)
 
     def with_applied(self, applied: Iterable[Object]) -> "Snapshot":
         """The same look with what the API server answered to our applies, so that the status is not a pass behind."""

@@ -1,7 +1,8 @@
 """End-to-end fixtures: the node, the images, the chart, tiny engines of every method, and the reference without DSD.
 
 Starting an engine takes half a minute of CPU, so all engines of the session start together and the tests share them;
-the test that removes them comes last. A failed test prints the state of the cluster.
+the test that removes them comes after these, and then the one that replaces the operator. A failed test prints the
+state of the cluster.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -17,13 +18,18 @@ from tools.testbed.site import site
 from tools.testbed.waiting import TRANSIENT
 from tools.testbed.workload import DRAFTERS
 
+LAST: Final = ("test_removal", "test_upgrade")
 SHARED_METHOD: Final = "ngram"
 """Tests that need any one engine, and those that restart it, share this one."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The tests that remove the engines run after all others."""
-    items.sort(key=lambda item: item.path.parent.name == "e2e" and item.path.stem == "test_removal")
+    """The tests that remove the engines run after all others, and then the one that needs a node without any."""
+    items.sort(key=lambda item: LAST.index(item.path.stem) if _is_last(item) else -1)
+
+
+def _is_last(item: pytest.Item) -> bool:
+    return item.path.parent.name == "e2e" and item.path.stem in LAST
 
 
 @pytest.fixture(scope="session")

@@ -36,6 +36,18 @@ def remove_outdated(current: Sequence[str]) -> None:
     buildah.prune_layers(_KEPT_BUILD_STEPS)
 
 
+def remove(references: Collection[str]) -> None:
+    """Remove these images everywhere, whichever of the places have them."""
+    gone = sorted(references)
+    if not gone:
+        return
+    with step(f"removing {len(gone)} images"):
+        buildah.forget([reference for reference in buildah.stored() if reference in gone])
+        registry.remove(gone)
+        if full_node.recorded_plane() is not None:
+            container_runtime.remove_images(full_node.layout(), gone)
+
+
 def _remove_unknown(known: Collection[str]) -> None:
     """Remove from containerd what went elsewhere, also while no node ran: its content outlives the node."""
     layout = full_node.layout()

@@ -8,12 +8,15 @@ from typing import Final
 
 from tools.cluster import api, locks, paths
 from tools.testbed.kube import Json, Kube
+from tools.testbed.waiting import wait_for
 
 RELEASE: Final = "dsd-operator"
 NAMESPACE: Final = "dsd-operator"
 CHART: Final = paths.REPOSITORY / "charts" / "dsd-operator"
+CRD: Final = "dsddeployments.dsd-operator.io"
 
 _HELM_SECONDS: Final = 240
+_CRD_SECONDS: Final = 60
 
 
 @dataclass(frozen=True)
@@ -56,14 +59,26 @@ def image_values(operator: str, runtime: str) -> dict[str, str]:
     return values
 
 
-def helm_upgrade(kubeconfig: Path, values: dict[str, str]) -> None:
+def helm_upgrade(kubeconfig: Path, values: dict[str, str], chart: Path = CHART) -> None:
     """`helm upgrade --install` of the chart; RuntimeError with what helm said when it fails."""
     with locks.locked(paths.cache_root() / "helm.lock", "installing the chart"):
         _remove_if_interrupted(kubeconfig)
         options = ["--create-namespace", "--wait", "--timeout", f"{_HELM_SECONDS}s"]
         for key, value in values.items():
             options += ["--set-string", f"{key}={value}"]
-        _helm(kubeconfig, "upgrade", "--install", RELEASE, str(CHART), *options)
+        _helm(kubeconfig, "upgrade", "--install", RELEASE, str(chart), *options)
+
+
+def uninstall(kube: Kube, kubeconfig: Path) -> None:
+    """Remove the release, and the CRD with every DSDDeployment: the cluster has never had an operator."""
+    with locks.locked(paths.cache_root() / "helm.lock", "removing the chart"):
+        _helm(kubeconfig, "uninstall", RELEASE, "--ignore-not-found", "--wait", "--timeout", f"{_HELM_SECONDS}s")
+        kube.delete("CustomResourceDefinition", None, CRD)
+        wait_for("the CRD to be gone", lambda: kube.get("CustomResourceDefinition", None, CRD), _is_none, _CRD_SECONDS)
+
+
+def _is_none(found: Json | None) -> bool:
+    return found is None
 
 
 def _remove_if_interrupted(kubeconfig: Path) -> None:

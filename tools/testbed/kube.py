@@ -39,6 +39,7 @@ API_VERSIONS: Final[Mapping[str, str]] = {
     "LeaderWorkerSet": "leaderworkerset.x-k8s.io/v1",
     "InferencePool": "inference.networking.k8s.io/v1",
     "HTTPRoute": "gateway.networking.k8s.io/v1",
+    "CustomResourceDefinition": "apiextensions.k8s.io/v1",
     "DSDDeployment": "dsd-operator.io/v1alpha1",
     "PodMonitor": "monitoring.coreos.com/v1",
     "ServiceMonitor": "monitoring.coreos.com/v1",

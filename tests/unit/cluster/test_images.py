@@ -10,9 +10,11 @@ from tools.cluster import (
     base_images,
     buildah,
     container_runtime,
+    debian,
     full_node,
     image_cleanup,
     images,
+    paths,
     project_images,
     registry,
 )
@@ -105,6 +107,22 @@ def test_containerd_forgets_what_went_elsewhere_while_no_node_ran(runs: bool, mo
     monkeypatch.setattr(container_runtime, "remove_images", lambda _, gone: removed.append(gone))
     image_cleanup.remove_outdated([current])
     assert removed == ([[left]] if runs else [])
+
+
+def test_images_of_another_version_go_at_the_end_but_for_those_that_are_ours(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed: list[set[str]] = []
+    monkeypatch.setattr(debian, "require_root", lambda: None)
+    monkeypatch.setattr(registry, "ensure_running", lambda: None)
+    monkeypatch.setattr(registry, "has", lambda _: True)
+    monkeypatch.setattr(paths, "cache_root", lambda: tmp_path / "cache")
+    monkeypatch.setattr(image_cleanup, "remove", removed.append)
+    with images.of_version(tree) as made:
+        assert removed == []
+    with images.of_version(paths.REPOSITORY):
+        pass
+    assert removed == [{made.operator, made.runtime}, set()]
 
 
 def test_names_by_digest_go_with_their_tag() -> None:

@@ -294,7 +294,7 @@ def test_engines_move_to_several_nodes_and_back(world: World, surge: int) -> Non
     world.operator()
     kubelets = Kubelets(world)
     rollout = {"maxSurge": surge, "maxUnavailable": 1 - surge}
-    world.create(replicas=2, rollout=rollout)
+    world.create(replicas=2, rollout=rollout, networkPolicy={"enabled": True})
     kubelets.until_ready(2)
     served: list[int] = []
     present: list[int] = []
@@ -302,6 +302,9 @@ def test_engines_move_to_several_nodes_and_back(world: World, surge: int) -> Non
     def moved_from(other: str) -> bool:
         served.append(int(world.status().get("readyReplicas", 0)))
         present.append(len([pod for pod in kubelets.pods(LEADERS) if "deletionTimestamp" not in pod["metadata"]]))
+        if other == "LeaderWorkerSet":
+            free = _reach_each_other(world)
+            assert free or not kubelets.pods(WORKERS), "a group that is left serves on, to its last pod"
         gone = world.kube.get(other, world.namespace, GROUP if other == "LeaderWorkerSet" else NAME) is None
         return gone and _is_ready(world, 2)
 
@@ -314,6 +317,13 @@ def test_engines_move_to_several_nodes_and_back(world: World, surge: int) -> Non
     assert min(served) >= 2 - rollout["maxUnavailable"]
     assert max(present) <= 2 + surge
     assert kubelets.pods(WORKERS) == []
+    wait_for("the policy to be that of single pods", lambda: _reach_each_other(world), lambda free: not free, SECONDS)
+
+
+def _reach_each_other(world: World) -> bool:
+    """Whether the NetworkPolicy lets the pods of the resource talk to each other on every port."""
+    ingress = world.wait_child("NetworkPolicy")["spec"]["ingress"]
+    return any("ports" not in rule for rule in ingress)
 
 
 def test_somebody_elses_is_left_alone(world: World, cluster: ApiOnlyCluster) -> None:

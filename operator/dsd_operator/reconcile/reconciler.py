@@ -190,6 +190,7 @@ class Reconciler:
             revision,
             auth,
             held=handover.held(resource, snapshot.observed),
+            grouped=groups.any_member(snapshot.found.pods),
             scaled_by=snapshot.scaled_by,
             neighbours=self.neighbours,
             fs_group=self.fs_group,

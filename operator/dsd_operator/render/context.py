@@ -22,6 +22,9 @@ class RenderContext:
     held: int = 0
     """Replicas that the other kind of workload still has, while engines move from one node to several, or back."""
 
+    grouped: bool = field(default=False, kw_only=True)
+    """Whether pods of engines over several nodes are there still, also ones that end: they serve to their end."""
+
     pods: Mapping[str, Any] | None = field(default=None, kw_only=True)
     """The part of the workload's spec that restarts pods, where it is known from before; None: it is rendered anew."""
 

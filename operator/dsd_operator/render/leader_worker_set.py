@@ -8,7 +8,7 @@ ends as a whole: none of its pods can go on without the others.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import Any, Final
 
@@ -155,6 +155,11 @@ def size_of(leader: Mapping[str, Any]) -> int:
 def number_of(pod: Mapping[str, Any]) -> int:
     """The number of the group that a pod is in; -1 for a pod of no group."""
     return int((pod["metadata"].get("labels") or {}).get(_GROUP_LABEL, -1))
+
+
+def any_member(pods: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether pods of groups are among these, also ones that end, and whose LeaderWorkerSet has gone."""
+    return any(number_of(pod) >= 0 for pod in pods)
 
 
 def leader_of(worker: Mapping[str, Any]) -> str:

@@ -40,11 +40,18 @@ def network_policy(resource: DSDDeployment, context: RenderContext) -> dict[str,
             "policyTypes": ["Ingress"],
             "ingress": [
                 *(_rule(peers) for peers in admitted if peers),  # a rule without peers would let everybody in
-                # The processes of one engine over several nodes choose their ports freely.
-                *([{"from": [{"podSelector": {"matchLabels": own}}]}] if resource.spec.engine.nodes > 1 else []),
+                *([{"from": [{"podSelector": {"matchLabels": own}}]}] if _grouped(resource, context) else []),
             ],
         },
     }
+
+
+def _grouped(resource: DSDDeployment, context: RenderContext) -> bool:
+    """Whether pods need each other on every port: the processes of one engine over several nodes choose theirs freely.
+
+    Those that the resource no longer asks for do so until the last of them has gone.
+    """
+    return resource.spec.engine.nodes > 1 or context.grouped
 
 
 def _operator(neighbours: Neighbours) -> Peer:

@@ -103,6 +103,21 @@ def test_whom_the_user_names_comes_in_and_no_empty_rule_lets_in_all(
     assert [rule["from"] for rule in others] == peers
 
 
+@pytest.mark.parametrize(
+    ("nodes", "grouped", "free"), [(1, False, False), (2, False, True), (2, True, True), (1, True, True)]
+)
+def test_pods_of_groups_reach_each_other_on_every_port_until_the_last_has_gone(
+    nodes: int, grouped: bool, free: bool
+) -> None:
+    context = RenderContext(CONTEXT.runtime_image, CONTEXT.revision, grouped=grouped)
+    engine = {"engine.nodes": nodes, "engine.tensorParallelSize": nodes}
+    (made,) = (m for m in plan(resource({**engine, "networkPolicy": {"enabled": True}}), context)
+               if m["kind"] == "NetworkPolicy")  # fmt: skip
+    own = {"from": [{"podSelector": made["spec"]["podSelector"]}]}
+    assert (own in made["spec"]["ingress"]) is free
+    assert all("ports" in rule for rule in made["spec"]["ingress"] if rule != own)
+
+
 # The PodDisruptionBudget
 
 

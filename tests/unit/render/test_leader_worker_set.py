@@ -5,7 +5,7 @@ from typing import Any, Final
 import pytest
 
 from dsd_operator.render.labels import DEPLOYMENT_LABEL, NAME_LABEL, all_pods, selector
-from dsd_operator.render.leader_worker_set import API_VERSION
+from dsd_operator.render.leader_worker_set import API_VERSION, any_member
 from dsd_operator.render.names import MAX_GROUP_LENGTH, names_for
 from tests.unit.resources import manifests, resource
 
@@ -84,6 +84,21 @@ def test_what_the_user_adds_goes_into_both_but_probes() -> None:
     assert engine(leader)["readinessProbe"]["httpGet"]["path"] == "/ping"
     assert not PROBES & engine(worker).keys()
     assert [port["name"] for port in engine(worker)["ports"]] == ["debug"]
+
+
+def test_a_spread_without_a_selector_counts_leaders_and_workers() -> None:
+    """Each pod has the same constraint, and must be among those that it counts."""
+    rule = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule"}
+    for template in templates(**{"podTemplate.spec": {"topologySpreadConstraints": [rule]}}):
+        (made,) = template["spec"]["topologySpreadConstraints"]
+        assert made["labelSelector"]["matchLabels"] == all_pods(names_for("demo"))
+        assert made["labelSelector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
+
+
+def test_members_are_told_from_other_pods() -> None:
+    member = {"metadata": {"labels": {"leaderworkerset.sigs.k8s.io/group-index": "0"}}}
+    assert any_member([{"metadata": {}}, member])
+    assert not any_member([{"metadata": {}}])
 
 
 def test_each_pod_says_its_own_address_unless_the_user_does() -> None:

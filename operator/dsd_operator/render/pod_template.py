@@ -10,7 +10,7 @@ from typing import Any, Final
 from dsd_operator.api import DSDDeployment, Spec
 from dsd_operator.render.arguments import COMMAND, PORT, engine_arguments
 from dsd_operator.render.environment import engine_environment
-from dsd_operator.render.labels import labels, selector
+from dsd_operator.render.labels import all_pods, labels, selector
 from dsd_operator.render.lifecycle import grace_seconds, lifecycle
 from dsd_operator.render.merge import merge
 from dsd_operator.render.names import names_for
@@ -48,9 +48,13 @@ def _metadata(resource: DSDDeployment, user: Mapping[str, Any]) -> dict[str, Any
 
 
 def _spread(pod_spec: Mapping[str, Any], resource: DSDDeployment) -> dict[str, Any]:
-    """Topology spread constraints that name no pods are about ours; to Kubernetes they would be about none."""
+    """Topology spread constraints that name no pods are about ours; to Kubernetes they would be about none.
+
+    A worker has another name than its leader, and is to count itself.
+    """
     constraints = pod_spec.get("topologySpreadConstraints", [])
-    own = {"labelSelector": {"matchLabels": selector(names_for(resource.metadata.name))}}
+    ours = all_pods if resource.spec.engine.nodes > 1 else selector
+    own = {"labelSelector": {"matchLabels": ours(names_for(resource.metadata.name))}}
     found = [constraint if "labelSelector" in constraint else {**constraint, **own} for constraint in constraints]
     return {"topologySpreadConstraints": found} if found else {}
 

@@ -13,6 +13,7 @@ from copy import deepcopy
 from typing import Any, Final
 
 from dsd_operator.api import DSDDeployment
+from dsd_operator.api.pod import Rollout
 from dsd_operator.render.arguments import COMMAND
 from dsd_operator.render.context import RenderContext
 from dsd_operator.render.labels import joined, worker_labels
@@ -51,7 +52,6 @@ def is_wanted(resource: DSDDeployment) -> bool:
 
 def leader_worker_set(resource: DSDDeployment, context: RenderContext, pods: Mapping[str, Any]) -> dict[str, Any]:
     """The resource has passed `preflight`; `pods` is the part of the spec that restarts pods (`workload.pods_of`)."""
-    spec = resource.spec
     return {
         "apiVersion": API_VERSION,
         "kind": KIND,
@@ -60,18 +60,16 @@ def leader_worker_set(resource: DSDDeployment, context: RenderContext, pods: Map
             **context.scale(resource),
             # Workers wait for the leader's address, and the leader is ready only with all of them: both start at once.
             "startupPolicy": "LeaderCreated",
-            "rolloutStrategy": {
-                "type": "RollingUpdate",
-                "rollingUpdateConfiguration": {
-                    "maxSurge": spec.rollout.max_surge,
-                    "maxUnavailable": spec.rollout.max_unavailable,
-                    "partition": 0,
-                },
-            },
+            "rolloutStrategy": _strategy(resource.spec.rollout),
             "networkConfig": {"subdomainPolicy": "Shared"},
             **pods,
         },
     }
+
+
+def _strategy(rollout: Rollout) -> dict[str, Any]:
+    bounds = {"maxSurge": rollout.max_surge, "maxUnavailable": rollout.max_unavailable}
+    return {"type": "RollingUpdate", "rollingUpdateConfiguration": {**bounds, "partition": 0}}
 
 
 def _name(resource: DSDDeployment) -> str:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from dsd_operator.render.pod_template import ENGINE
+from dsd_operator.status.readiness import lost_since
 from dsd_operator.status.reasons import Reason
 from dsd_runtime.causes import known_cause, marked
 
@@ -67,8 +68,9 @@ def startup_seconds(pod: Object, container: Object) -> int | None:
 
 def _took_too_long(pod: Object, ended: Object, budget: int) -> bool:
     """Whether it was killed when its startup probe gave up. The kubelet says so in an Event alone; what the state shows
-    is that it was told to end, as long after its start as that takes."""
-    if ended.get("exitCode") not in _KILLED:
+    is that it was told to end, as long after its start as that takes. The time to drain is part of that and may be
+    hours, in which an engine that did start can end, too: a pod that was ready is none that took too long."""
+    if ended.get("exitCode") not in _KILLED or lost_since(pod, ended):
         return False
     grace = int(pod.get("spec", {}).get("terminationGracePeriodSeconds", _DEFAULT_GRACE_SECONDS))
     try:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from dsd_operator.render.pod_template import ENGINE
 from dsd_operator.status.crashes import crash
+from dsd_operator.status.readiness import condition, lost_since
 from dsd_operator.status.reasons import Reason
 
 Pod = Mapping[str, Any]
@@ -52,7 +53,7 @@ def can_serve(pod: Pod) -> bool:
 
 def is_ready(pod: Pod) -> bool:
     """The pod's own Ready condition."""
-    return _condition(pod, "Ready").get("status") == "True"
+    return condition(pod, "Ready").get("status") == "True"
 
 
 def is_up(pod: Pod) -> bool:
@@ -67,6 +68,12 @@ def has_run(pod: Pod) -> bool:
     """Whether the engine got as far as answering, or ended: a pod that is not ready is no new one then."""
     engine = _engine(pod)
     return bool(engine.get("started") or engine.get("restartCount") or (engine.get("state") or {}).get("terminated"))
+
+
+def has_been_ready(pod: Pod) -> bool:
+    """Whether the pod is ready, or was since its engine's container started."""
+    state = _engine(pod).get("state") or {}
+    return is_ready(pod) or lost_since(pod, state.get("running") or state.get("terminated") or {})
 
 
 def engine_restarts(pod: Pod) -> int:
@@ -122,16 +129,11 @@ def _main_containers(pod: Pod) -> Sequence[Mapping[str, Any]]:
     return sorted(found, key=lambda container: container.get("name") != ENGINE)
 
 
-def _condition(pod: Pod, kind: str) -> Mapping[str, Any]:
-    conditions = pod.get("status", {}).get("conditions") or []
-    return next((c for c in conditions if c.get("type") == kind), {})
-
-
 def _scheduling_fault(pod: Pod) -> Fault | None:
     gates = [str(gate.get("name")) for gate in pod.get("spec", {}).get("schedulingGates") or []]
     if gates:
         return Fault(name_of(pod), Reason.SCHEDULING_GATED, f"held back by scheduling gate {', '.join(gates)}")
-    scheduled = _condition(pod, "PodScheduled")
+    scheduled = condition(pod, "PodScheduled")
     if scheduled.get("status") == "False" and scheduled.get("reason") == "Unschedulable":
         return Fault(name_of(pod), Reason.UNSCHEDULABLE, str(scheduled.get("message", "")))
     return None

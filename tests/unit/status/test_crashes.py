@@ -79,6 +79,20 @@ def test_an_engine_that_took_too_long(seconds: int, code: int, expected: Reason)
     assert reason(crashed(exitCode=code, startedAt="2030-01-01T00:00:00Z", finishedAt=end)) is expected
 
 
+@pytest.mark.parametrize(
+    ("since", "expected"),
+    [
+        ("2030-01-01T00:00:05Z", Reason.STARTUP_TIMEOUT),  # from before the container's start on
+        ("2030-01-01T02:00:00Z", Reason.CRASH_LOOP_BACK_OFF),  # it served, and was ended for its liveness
+    ],
+)
+def test_an_engine_that_was_ready_did_not_take_too_long_however_long_it_may_drain(since: str, expected: Reason) -> None:
+    thing = crashed(exitCode=137, startedAt="2030-01-01T00:00:10Z", finishedAt="2030-01-01T02:00:10Z")
+    thing["spec"]["terminationGracePeriodSeconds"] = 86435
+    thing["status"]["conditions"] = [{"type": "Ready", "status": "False", "lastTransitionTime": since}]
+    assert reason(thing) is expected
+
+
 def test_the_memory_limit_comes_before_the_words() -> None:
     assert reason(crashed(reason="OOMKilled", message="dsd-cause: ModelNotFound\n")) is Reason.OOM_KILLED
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dsd_operator.render import leader_worker_set as groups
-from dsd_operator.status.pods import can_serve, is_ready
+from dsd_operator.status.pods import can_serve, has_been_ready, is_ready
 
 Object = Mapping[str, Any]
 
@@ -65,23 +65,27 @@ def of_groups(
 ) -> Workload:
     """Counted from the pods, not read from its status: that names no generation, so it may be about an earlier spec.
 
-    `stateful_set` is the one that its controller made for the leaders.
+    `stateful_set` is the one that its controller made for the leaders. There is no deadline, and no memory: a group
+    that is made anew is one that starts for the first time.
     """
-    alive = [leader for leader in leaders if can_serve(leader)]
-    at_work = Counter(groups.leader_of(worker) for worker in workers if can_serve(worker) and is_ready(worker))
+    alive, at_work = ([pod for pod in pods if can_serve(pod)] for pods in (leaders, workers))
+    ready = Counter(groups.leader_of(worker) for worker in at_work if is_ready(worker))
     revision = groups.revision_of(stateful_set) if stateful_set else None
+    current = stateful_set is not None and groups.taken_in(live, stateful_set)
+    updated = sum(groups.revision_of(leader) == revision for leader in alive)
     return Workload(
         live=live,
-        current=stateful_set is not None and groups.taken_in(live, stateful_set),
+        current=current,
         replicas=len(alive),
-        updated=sum(groups.revision_of(leader) == revision for leader in alive),
-        ready=sum(_is_complete(leader, at_work) for leader in alive),
+        updated=updated,
+        ready=sum(_is_complete(leader, ready) for leader in alive),
+        settled=current and len(alive) == updated and all(has_been_ready(pod) for pod in (*alive, *at_work)),
     )
 
 
-def _is_complete(leader: Object, at_work: Mapping[str, int]) -> bool:
+def _is_complete(leader: Object, ready_workers: Mapping[str, int]) -> bool:
     """An engine answers only with all of its workers; one that has just lost a worker may not know it yet."""
-    return is_ready(leader) and at_work[leader["metadata"]["name"]] == groups.size_of(leader) - 1
+    return is_ready(leader) and ready_workers[leader["metadata"]["name"]] == groups.size_of(leader) - 1
 
 
 def _refusals(objects: Iterable[Object]) -> Iterable[str]:

@@ -76,6 +76,51 @@ def test_a_controller_that_has_not_seen_the_spec_is_not_current(seen: Any) -> No
     assert {c["type"]: c["status"] for c in status["conditions"]}["Ready"] == "False"
 
 
+STARTED: Final = "2030-01-01T00:00:10Z"
+
+
+def running(made: dict[str, Any], ready: str, changed: str) -> dict[str, Any]:
+    """A pod of a group whose engine has answered once, and that has been ready or not since `changed`."""
+    engine = {"name": "engine", "ready": ready == "True", "started": True, "state": {"running": {"startedAt": STARTED}}}
+    conditions = [{"type": "Ready", "status": ready, "lastTransitionTime": changed}]
+    made["spec"]["nodeName"] = "node"
+    made["status"].update(containerStatuses=[engine], conditions=conditions)
+    return made
+
+
+BEFORE: Final = "2030-01-01T00:00:05Z"
+AFTER: Final = "2030-01-01T01:00:00Z"
+
+
+def moving(leaders: list[dict[str, Any]], workers: list[dict[str, Any]]) -> tuple[str, str]:
+    """Progressing of a resource with these groups."""
+    found = of_groups(LIVE, stateful_set(), leaders, workers)
+    status = summarize(NODES, Observed((found,), tuple(leaders), None, tuple(workers)), outcome(), NOW)
+    told = next(c for c in status["conditions"] if c["type"] == "Progressing")
+    return told["status"], told["reason"]
+
+
+@pytest.mark.parametrize(
+    ("leaders", "told"),
+    [
+        ([leader(0), running(leader(1), "False", AFTER)], ("False", "Degraded")),
+        ([leader(0), running(leader(1), "False", BEFORE)], ("True", "Starting")),
+        ([running(leader(0), "False", BEFORE), running(leader(1), "False", AFTER)], ("True", "Starting")),
+        ([running(leader(1), "False", AFTER)], ("True", "RollingOut")),
+        ([leader(0, "old"), running(leader(1), "False", AFTER)], ("True", "RollingOut")),
+    ],
+    ids=["served", "has-yet-to-serve", "another-has-yet-to", "one-is-missing", "one-is-old"],
+)
+def test_groups_that_served_and_do_not_any_more_are_degraded(leaders: list[Any], told: tuple[str, str]) -> None:
+    """Nobody sets them a deadline, so whoever waits for them would wait for ever."""
+    assert moving(leaders, [worker(0), worker(1)]) == told
+
+
+def test_a_group_that_is_made_anew_starts() -> None:
+    anew = worker(1, ready=False)
+    assert moving([leader(0), running(leader(1), "False", AFTER)], [worker(0), anew])[1] != "Degraded"
+
+
 def test_what_is_left_of_the_other_kind_serves_and_is_not_done() -> None:
     old = of_deployment(deployment(replicas=1, updated=1, ready=1), ())
     new = of_groups(LIVE, stateful_set(), [leader(0)], [worker(0)])

@@ -80,14 +80,17 @@ def schedule_status(resource: DSDDeployment, pods: Sequence[PodSchedule], outcom
     }
 
 
-def schedule_applied(resource: DSDDeployment, pods: Sequence[PodSchedule], outcome: Outcome) -> Condition:
-    """False only for a pod that is known not to use the schedule; a pod out of reach makes it Unknown."""
+def schedule_applied(resource: DSDDeployment, pods: Sequence[PodSchedule], outcome: Outcome, wanted: int) -> Condition:
+    """False only for a pod that is known not to use the schedule; a pod out of reach makes it Unknown.
+
+    `wanted`: how many pods there are to be, which an autoscaler may have decided.
+    """
     blocker = spec_blocker(outcome)
     if outcome.wanted_hash is None:
         message = blocker.message if blocker else "the schedule has not been rendered yet"
         return _condition("False", blocker.reason if blocker else Reason.CREATING, message)
     if not pods:
-        return _without_pods(resource)
+        return _without_pods(wanted)
     worst = pods[0].state
     if worst is PushState.APPLIED:
         return _condition("True", Reason.APPLIED, _applied_message(resource, pods, outcome))
@@ -98,8 +101,8 @@ def schedule_applied(resource: DSDDeployment, pods: Sequence[PodSchedule], outco
     return _condition("Unknown" if worst in _UNKNOWN else "False", Reason(worst.value), message)
 
 
-def _without_pods(resource: DSDDeployment) -> Condition:
-    if resource.spec.replicas == 0:
+def _without_pods(wanted: int) -> Condition:
+    if wanted == 0:
         return _condition("True", Reason.SCALED_TO_ZERO, "there are no pods; new ones start with the schedule")
     return _condition("Unknown", Reason.POD_NOT_READY, "there are no pods yet; they start with the schedule")
 

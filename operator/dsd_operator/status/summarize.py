@@ -1,5 +1,6 @@
 """The whole status of a resource from one reconcile pass. Computed anew each time, never edited."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from dsd_operator.api import DSDDeployment
@@ -15,7 +16,7 @@ from dsd_operator.status.notes import envelope_notes, resolved_notes, scaling_no
 from dsd_operator.status.observed import Observed, Outcome
 from dsd_operator.status.reasons import ConditionType, Reason
 from dsd_operator.status.rollout import Rollout, available, progressing, rollout_of
-from dsd_operator.status.schedule import pod_schedules, schedule_applied, schedule_status
+from dsd_operator.status.schedule import PodSchedule, pod_schedules, schedule_applied, schedule_status
 
 __all__ = ["Event", "summarize", "transitions"]
 
@@ -24,14 +25,7 @@ def summarize(resource: DSDDeployment, observed: Observed, outcome: Outcome, now
     """The status to apply. `now` is RFC 3339; what `resource.status` says of earlier transitions is kept."""
     rollout = rollout_of(resource, observed, outcome)
     pods = pod_schedules(observed, outcome)
-    applied = schedule_applied(resource, pods, outcome)
-    moving = progressing(rollout, observed, outcome)
-    conditions = [
-        available(rollout, observed, outcome),
-        moving,
-        applied,
-        _ready(resource, rollout, moving, applied, observed, outcome),
-    ]
+    conditions = _conditions(resource, rollout, pods, observed, outcome)
     generation = resource.metadata.generation
     return {
         "observedGeneration": generation,
@@ -44,6 +38,15 @@ def summarize(resource: DSDDeployment, observed: Observed, outcome: Outcome, now
         "ready": f"{rollout.ready}/{rollout.wanted}",
         "schedule": schedule_status(resource, pods, outcome),
     }
+
+
+def _conditions(
+    resource: DSDDeployment, rollout: Rollout, pods: Sequence[PodSchedule], observed: Observed, outcome: Outcome
+) -> list[Condition]:
+    applied = schedule_applied(resource, pods, outcome, rollout.wanted)
+    moving = progressing(rollout, observed, outcome)
+    ready = _ready(resource, rollout, moving, applied, observed, outcome)
+    return [available(rollout, observed, outcome), moving, applied, ready]
 
 
 def _ready(
@@ -68,6 +71,11 @@ def _ready(
     beside = beside_blocker(outcome)
     if beside is not None:
         return _condition("False", beside.reason, beside.message)
+    return _in_force(resource, rollout, observed, outcome)
+
+
+def _in_force(resource: DSDDeployment, rollout: Rollout, observed: Observed, outcome: Outcome) -> Condition:
+    """Ready, with what is worth knowing of it."""
     if rollout.wanted == 0:
         return _condition("True", Reason.SCALED_TO_ZERO, "scaled to zero: nothing serves, as asked")
     text = f"{rollout.ready} of {rollout.wanted} pods serve"

@@ -37,6 +37,21 @@ def test_until_its_pods_are_there_it_is_not_ready(asked: int, there: int) -> Non
     assert ready(found)["status"] == "False"
 
 
+def test_an_autoscaler_may_ask_for_none() -> None:
+    found = status(0, "by-queue", 0)
+    told = {c["type"]: (c["status"], c["reason"]) for c in found["conditions"]}
+    assert found["ready"] == "0/0"
+    assert told["Ready"] == told["ScheduleApplied"] == ("True", "ScaledToZero")
+
+
+def test_what_the_resource_asks_for_is_not_what_is_there_to_use_a_schedule() -> None:
+    live = deployment(replicas=0, updated=0, ready=0)
+    live["spec"] = {"replicas": 1}
+    found = summarize(resource({"replicas": 0}), observed(live, scaled_by="by-queue"), outcome(), NOW)
+    applied = next(c for c in found["conditions"] if c["type"] == "ScheduleApplied")
+    assert (applied["status"], applied["reason"]) == ("Unknown", "PodNotReady")
+
+
 def test_a_number_set_by_hand_is_not_what_is_wanted() -> None:
     found = status(3, "", 3)
     assert found["ready"] == "3/1"

@@ -22,7 +22,7 @@ def off(name: str, hash_: str | None = None) -> PushResult:
 def message(spec: dict[str, Any], *pushes: PushResult) -> tuple[str, str]:
     """Status and message of ScheduleApplied."""
     done = outcome(pushes)
-    found = schedule_applied(resource(spec), pod_schedules(PODS, done), done)
+    found = schedule_applied(resource(spec), pod_schedules(PODS, done), done, wanted=2)
     return found.status, found.message
 
 

@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from dsd_operator.engine.address import PORT
-from dsd_operator.render.labels import MANAGED_SELECTOR
+from dsd_operator.render.labels import labels
+from dsd_operator.render.names import names_for
 from dsd_operator.render.restricted import restricted_violations
 from dsd_operator.settings import Settings, from_environment, variable
 from tests.chart import CHART, RELEASE, Manifest, helm, notes, rendered
@@ -250,7 +251,8 @@ def test_the_operator_reaches_the_engines_that_it_serves() -> None:
     assert engines["ports"] == [{"port": PORT}]
     (peer,) = engines["to"]
     assert peer["namespaceSelector"] == {}
-    assert ",".join(f"{k}={v}" for k, v in peer["podSelector"]["matchLabels"].items()) == MANAGED_SELECTOR
+    of_every_resource = labels(names_for("a")).items() & labels(names_for("b")).items()
+    assert peer["podSelector"]["matchLabels"] == dict(of_every_resource)
     (chosen,) = _policy(TEAMS)["egress"][-1]["to"]
     (expression,) = chosen["namespaceSelector"]["matchExpressions"]
     assert expression == {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["team-a", "team-b"]}

@@ -19,9 +19,6 @@ PodMonitor, autoscaler) finds those that answer, and no others."""
 
 MANAGER: Final = "dsd-operator"
 
-MANAGED_SELECTOR: Final = f"{NAME_LABEL}={APP_NAME},{MANAGED_BY_LABEL}={MANAGER}"
-"""Finds the children of every resource, without workers."""
-
 WATCHED_SELECTOR: Final = f"{MANAGED_BY_LABEL}={MANAGER}"
 """Finds the children of every resource, and all pods."""
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from dsd_operator.api import parse
-from dsd_operator.render.labels import MANAGED_SELECTOR, labels, selector, selector_string
+from dsd_operator.render.labels import WATCHED_SELECTOR, all_pods, labels, selector, selector_string, worker_labels
 from dsd_operator.render.names import names_for
 from dsd_operator.render.owner import ENVELOPE
 from tests.unit.resources import body, manifests, resource
@@ -40,7 +40,8 @@ def test_service_and_deployment_select_the_pods_by_two_labels() -> None:
 def test_selector_strings_match_the_labels() -> None:
     names = names_for("demo")
     assert selector_string(names) == "app.kubernetes.io/name=dsd-engine,dsd-operator.io/deployment=demo"
-    assert set(MANAGED_SELECTOR.split(",")) <= {f"{k}={v}" for k, v in labels(names).items()}
+    for carried in (labels(names), worker_labels(names), all_pods(names)):
+        assert WATCHED_SELECTOR in {f"{k}={v}" for k, v in carried.items()}
     assert selector(names).items() <= labels(names).items()
 
 

@@ -1,5 +1,6 @@
 """`spec` of a DSDDeployment: what is hot (schedule, smoothing), what scales (replicas), what stands beside the pods
-(monitoring, service, networkPolicy, podDisruptionBudget), and the envelope: the rest."""
+(monitoring, service, networkPolicy, podDisruptionBudget, gateway, and what a cache's claim is like), how pods are
+replaced (most of rollout), and the envelope: the rest (`api.envelope`)."""
 
 from typing import Annotated, Any, ClassVar
 

@@ -79,7 +79,8 @@ class PushResult:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the pass wanted and did. `problems` non-empty means nothing was rendered (invalid or unsupported spec)."""
+    """What the pass wanted and did. With `problems` (an invalid or unsupported spec) no workload was rendered; with
+    ones of the schedule no ConfigMap either, and there is no revision and no wanted hash."""
 
     revision: Revision | None
     wanted_hash: str | None

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from dsd_operator.api import DSDDeployment
 from dsd_operator.cluster.client import Client
-from dsd_operator.cluster.errors import ApiError
+from dsd_operator.cluster.errors import ApiError, Conflict, Gone
 from dsd_operator.reconcile.apply import Report, failed
 from dsd_operator.render.workload import kind_of
 from dsd_operator.status.observed import Observed
@@ -59,6 +59,8 @@ async def _shrink(client: Client, old: Workload, keep: int) -> Report:
         elif asked == 0 and old.replicas == 0:
             await client.delete(old.live)
             _log.info("Deleted %s %s: its engines have moved", old.kind, meta["name"])
+    except (Conflict, Gone):
+        return Report(retry=True)  # it has changed since this pass read it: no fault, and the next one decides anew
     except ApiError as error:
         return failed(_identity(old), f"cannot be taken away: {error.message}", error=error)
     return Report(again=LOOK_AGAIN_SECONDS)

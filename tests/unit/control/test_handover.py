@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dsd_operator.cluster.errors import ApiError, Conflict
+from dsd_operator.cluster.errors import ApiError, Conflict, Forbidden, Gone
 from dsd_operator.reconcile import handover
 from dsd_operator.render.context import RenderContext
 from dsd_operator.status.observed import Observed
@@ -92,10 +92,16 @@ async def test_one_that_is_on_its_way_out_is_left() -> None:
 
 
 async def test_a_refusal_is_told_and_tried_again() -> None:
-    refused = Recorder(Conflict(409, "changed"))
+    refused = Recorder(Forbidden(403, "no"))
     _, report = await released(workload(OLD, 1, 1, 1), workload(NEW, 1, 1, 1), refused)
     assert report.retry
     assert [(f.kind, f.name) for f in report.failures] == [(OLD, "demo")]
+
+
+@pytest.mark.parametrize("error", [Conflict(409, "changed"), Gone(404, "not found")], ids=["changed", "gone"])
+async def test_one_that_has_changed_since_it_was_read_is_no_failure(error: ApiError) -> None:
+    _, report = await released(workload(OLD, 1, 1, 1), workload(NEW, 1, 1, 1), Recorder(error))
+    assert (report.retry, report.failures) == (True, ())
 
 
 @pytest.mark.parametrize(

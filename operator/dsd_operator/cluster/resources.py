@@ -58,6 +58,19 @@ EXTRA: Final = (
 )
 """What it creates where it is wanted, and deletes where it is not (`render.extras`)."""
 
+WATCHED: Final = (
+    DEPLOYMENT,
+    POD,
+    SERVICE,
+    CONFIG_MAP,
+    SERVICE_ACCOUNT,
+    CLAIM,
+    POD_DISRUPTION_BUDGET,
+    NETWORK_POLICY,
+)
+"""The kinds of children that are watched (`handlers.watch`). No ReplicaSets: what goes wrong there is a condition of
+the Deployment. No kinds that a cluster may not have: kopf ends where one of its watches finds none."""
+
 _BY_KIND: Final = {
     (r.api_version, r.kind): r for r in (*APPLIED, CONTROLLER_REVISION, LEADER_WORKER_SET, *EXTRA, DSD_DEPLOYMENT)
 }

@@ -10,21 +10,18 @@ from typing import Any, Final
 import kopf
 
 from dsd_operator.api.constants import GROUP, PLURAL, VERSION
+from dsd_operator.cluster.resources import WATCHED
 from dsd_operator.reconcile.queue import Key
 from dsd_operator.reconcile.wakeups import Wakeups
 
-CHILDREN: Final = (
-    ("apps", "v1", "deployments"),
-    ("", "v1", "pods"),
-    ("", "v1", "services"),
-    ("", "v1", "configmaps"),
-    ("", "v1", "serviceaccounts"),
-    ("", "v1", "persistentvolumeclaims"),
-    ("policy", "v1", "poddisruptionbudgets"),
-    ("networking.k8s.io", "v1", "networkpolicies"),
-)
-"""Group, version, plural. No ReplicaSets: what goes wrong there is a condition of the Deployment. No kinds that a
-cluster may not have: kopf ends where one of its watches finds none."""
+
+def _group_and_version(api_version: str) -> tuple[str, str]:
+    group, _, version = api_version.rpartition("/")
+    return group, version
+
+
+CHILDREN: Final = tuple((*_group_and_version(kind.api_version), kind.plural) for kind in WATCHED)
+"""Group, version, plural."""
 
 _DELETED: Final = "DELETED"
 

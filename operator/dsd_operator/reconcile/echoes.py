@@ -6,7 +6,12 @@ each change of a schedule would be followed by a pass for each object that it wr
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+from dsd_operator.cluster.resources import DSD_DEPLOYMENT, WATCHED
+
+_KINDS: Final = frozenset(resource.kind for resource in (DSD_DEPLOYMENT, *WATCHED))
+"""Those that a watch shows. Of no other is an echo to come, and nothing would ever take its note away."""
 
 
 class Sight(NamedTuple):
@@ -34,8 +39,9 @@ class Echoes:
 
     def wrote(self, thing: Mapping[str, Any]) -> None:
         """A pass wrote this object, got it back as it is here, and has taken that into account."""
-        seen = sight(thing)
-        self._written[seen[:3]] = seen
+        if thing["kind"] in _KINDS:
+            seen = sight(thing)
+            self._written[seen[:3]] = seen
 
     def know(self, seen: Sight) -> bool:
         """Whether the object is as a pass left it. One that is being deleted never is."""

@@ -10,6 +10,7 @@ import pytest
 from dsd_operator.cluster.errors import ApiError, Gone, Retry
 from dsd_operator.cluster.places import Places
 from dsd_operator.metrics import Metrics
+from dsd_operator.reconcile.echoes import Echoes, sight
 from dsd_operator.reconcile.queue import Backoff, Key, WorkQueue
 from dsd_operator.reconcile.reconciler import Done
 from dsd_operator.reconcile.resync import Resync
@@ -200,6 +201,17 @@ async def test_what_a_pass_wrote_wakes_nobody(world: World, early: bool) -> None
     world.clock.advance(1)
     await world.settle()
     assert world.reconciler.passes == [A, A]
+
+
+def test_kinds_without_a_watch_leave_no_note() -> None:
+    """Their names are many, and nothing would ever take the notes away."""
+    echoes = Echoes()
+    for kind in ("ControllerRevision", "PodMonitor", "LeaderWorkerSet", "InferencePool", "HTTPRoute"):
+        echoes.wrote(child("a", "7", kind=kind))
+        assert not echoes.know(sight(child("a", "7", kind=kind)))
+    for kind in ("DSDDeployment", "Deployment", "ConfigMap", "PersistentVolumeClaim", "NetworkPolicy"):
+        echoes.wrote(child("a", "7", kind=kind))
+        assert echoes.know(sight(child("a", "7", kind=kind)))
 
 
 @pytest.mark.parametrize(

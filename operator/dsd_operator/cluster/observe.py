@@ -34,8 +34,6 @@ class Found:
     replica_sets: Sequence[Object]
     pods: Sequence[Object]
     stateful_sets: Sequence[Object] = ()
-    groups: bool = False
-    """Whether a LeaderWorkerSet was looked for."""
 
     def of(self, resource: DSDDeployment) -> "Snapshot":
         """What of it belongs to `resource`."""
@@ -102,7 +100,7 @@ async def look(client: Client, namespace: str, name: str, groups_too: bool) -> F
         # read would be a stranger's.
         stateful_sets = await client.list(resources.STATEFUL_SET, namespace, groups.members(names))
         live[groups.KIND] = group
-    return Found(live, replica_sets, pods, stateful_sets, groups_too)
+    return Found(live, replica_sets, pods, stateful_sets)
 
 
 async def existing_claim(client: Client, resource: DSDDeployment) -> ExistingClaim | None:

@@ -24,7 +24,7 @@ from dsd_operator.render.context import RenderContext
 from dsd_operator.render.history import KIND, Running, choose, expired, is_readable
 from dsd_operator.render.labels import selector_string
 from dsd_operator.render.names import names_for
-from dsd_operator.render.owner import child_metadata, owner_reference
+from dsd_operator.render.owner import owner_reference
 from dsd_operator.render.plan import digest, plan
 from dsd_operator.render.preflight import envelope_problems
 from dsd_operator.render.workload import KINDS, kind_of, pods_of
@@ -49,14 +49,19 @@ async def planned(
     try:
         await _read(client, resource, live, context, memory)
     except ApiError as error:
-        kept = tuple(m for m in plan(resource, context) if m["kind"] not in KINDS)
-        identity = {"kind": KIND, "metadata": child_metadata(resource)}
-        return Planned(kept, failed(identity, f"the history of the pods cannot be read: {error.message}", error=error))
+        return _without_workload(plan(resource, context), error)
     used = memory.used
     if used is None:
         return Planned(plan(resource, context))
     manifests = plan(resource, replace(context, pods=json.loads(used.described)))
     return Planned(manifests if used.manifest is None else (json.loads(used.manifest), *manifests))
+
+
+def _without_workload(manifests: Sequence[Object], error: ApiError) -> Planned:
+    """The failure is the workload's: what runs may not be what the resource asks for, and no status may say it is."""
+    message = f"is left as it is, because the history of the pods cannot be read: {error.message}"
+    left = (failed(m, message, error=error) for m in manifests if m["kind"] in KINDS)
+    return Planned(tuple(m for m in manifests if m["kind"] not in KINDS), sum(left, Report()))
 
 
 async def _read(

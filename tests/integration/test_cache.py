@@ -213,6 +213,33 @@ def test_a_claim_that_is_refused_holds_up_nothing_else(world: World) -> None:
     wait_for("the claim", lambda: world.child(CLAIM), lambda found: found is not None, SECONDS)
 
 
+def test_no_pod_writes_to_a_claim_of_somebody_else_s(world: World) -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "3Gi"}}}
+    meta = {"name": NAME, "namespace": world.namespace}
+    theirs = world.kube.apply({"apiVersion": "v1", "kind": CLAIM, "metadata": meta, "spec": spec})
+    world.operator()
+    world.create(cache={"size": "1Gi"})
+    for kind in ("ServiceAccount", "ConfigMap", "Service"):
+        world.wait_child(kind)
+    condition = ready(world, status="False", reason="ForeignObject")
+    assert f"{CLAIM} {NAME}" in condition["message"]
+    world.schedule(SECOND)
+    world.wait_stored(SECOND)
+    world.wait_condition("Progressing", status="False", reason="ForeignObject")
+    assert world.child("Deployment") is None
+    found = world.child(CLAIM)
+    assert found is not None
+    assert (found["metadata"]["uid"], found["spec"]) == (theirs["metadata"]["uid"], theirs["spec"])
+    assert "ownerReferences" not in found["metadata"]
+
+    world.kube.delete(CLAIM, world.namespace, NAME)
+    wait_for("their claim to go", lambda: world.child(CLAIM), lambda there: there is None, SECONDS)
+    world.schedule(FIRST)  # a pass; else it takes 15 s
+    wait_for("a Deployment", lambda: world.child("Deployment"), lambda there: there is not None, SECONDS)
+    assert storage(world.child(CLAIM)) == "1Gi"
+    assert mounted_claims(world) == [NAME]
+
+
 def test_an_existing_claim_is_looked_at_and_never_touched(world: World) -> None:
     world.operator()
     world.create(cache={"existingClaim": "models"}, replicas=2)

@@ -108,12 +108,14 @@ def test_an_object_of_somebody_else_is_left_alone_until_it_goes(world: World) ->
         "ConfigMap" in condition["message"] and NAME in condition["message"]
     )
     assert world.child("ConfigMap") == theirs
-    for kind in ("ServiceAccount", "Service", "Deployment"):
+    for kind in ("ServiceAccount", "Service"):
         world.wait_child(kind)
+    assert world.child("Deployment") is None, "its pods would mount what is not ours"
     assert "ForeignObject" in {event["reason"] for event in world.events()}
 
     world.kube.delete("ConfigMap", world.namespace, NAME)
     world.wait_stored(FIRST)
+    world.wait_child("Deployment")
     world.wait_status("another reason", lambda s: "ForeignObject" not in {c["reason"] for c in s["conditions"]})
 
 

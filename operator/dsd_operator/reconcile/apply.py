@@ -1,15 +1,14 @@
-"""Bringing the children to the API server: each on its own, so that one that is refused holds up no other.
+"""Bringing one child to the API server. `children` says which go together, and in what order.
 
 A child is applied when the plan changed since our last apply, when it is another object than then, or when somebody
 took a field of ours: then our entry in its managedFields is not the one that we left. Its fields are never compared
 with the plan, because clusters change them on the way in (webhooks, defaults), and we would never agree.
 """
 
-import asyncio
 import hashlib
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,11 +18,8 @@ from dsd_operator.cluster.ownership import Claim, claim, controller
 from dsd_operator.cluster.resources import resource_of
 from dsd_operator.reconcile.memory import Applied, Memory
 from dsd_operator.render.plan import digest
-from dsd_operator.render.workload import ADVICE, KINDS
+from dsd_operator.render.workload import ADVICE
 from dsd_operator.status.observed import ApplyFailure
-
-_LAST: Final = frozenset(KINDS)
-"""Applied after the others: its pods need them."""
 
 LOOK_AGAIN_SECONDS: Final = 15.0
 """How soon a kind that the cluster does not have is looked for again: nothing tells when it comes."""
@@ -48,6 +44,8 @@ class Report:
     """Seconds that the API server asked to wait before that."""
     again: float = 0.0
     """Seconds after which another look is worth it though nothing failed; 0: no need."""
+    holds: bool = False
+    """Whether the workload is left as it is: what its pods would mount is not known to be ours."""
 
     def __add__(self, other: "Report") -> "Report":
         return Report(
@@ -55,23 +53,19 @@ class Report:
             (*self.failures, *other.failures),
             self.retry or other.retry,
             max(self.delay, other.delay),
-            max(self.again, other.again),
+            soonest(self.again, other.again),
+            self.holds or other.holds,
         )
 
 
-async def apply_all(client: Client, manifests: Sequence[Object], live: Mapping[str, Object], memory: Memory) -> Report:
-    """Apply what needs it. Raises nothing for a child that fails: the report says so."""
-    first = [m for m in manifests if m["kind"] not in _LAST]
-    last = [m for m in manifests if m["kind"] in _LAST]
-    report = Report()
-    for group in (first, last):
-        outcomes = await asyncio.gather(*(apply_one(client, m, live.get(m["kind"]), memory) for m in group))
-        report = sum(outcomes, report)
-    return report
+def soonest(*seconds: float) -> float:
+    """The first of several times to look again; 0, which stands for no need, only if all are."""
+    return min((each for each in seconds if each > 0), default=0.0)
 
 
 async def apply_one(client: Client, manifest: Object, live: Object | None, memory: Memory) -> Report:
-    """Apply one child if it needs it; `live` is the object under its name. Raises nothing, as `apply_all`."""
+    """Apply one child if it needs it; `live` is the object under its name. Raises nothing for one that fails: the
+    report says so."""
     owner = controller(manifest)
     if owner is None:
         raise ValueError(f"the plan names no controller for its {manifest['kind']}")
@@ -101,7 +95,7 @@ async def _send(client: Client, manifest: Object, wanted: str, standing: Claim, 
     finally:
         memory.sending.discard((kind, name))
     memory.applied[kind] = _record(wanted, stored)
-    memory.stored.append(stored)
+    memory.stored[kind] = stored
     _log.info("Applied %s %s", kind, name)
     return Report(applied=(stored,))
 

@@ -84,8 +84,8 @@ class Memory:
     """Kinds that a look found nothing of: what is not wanted need not be looked for again."""
     sending: set[tuple[str, str]] = field(default_factory=set)
     """Kind and name of the children that the API server has not answered for."""
-    stored: list[Mapping[str, Any]] = field(default_factory=list)
-    """What the API server answered to the applies that are under way, as long as they are."""
+    stored: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What the API server answered to the applies that are under way, as long as they are; by kind."""
     pods: dict[str, PodRecord] = field(default_factory=dict)
     """By the pod's uid."""
     restarts: dict[str, int] | None = None

@@ -43,7 +43,9 @@ async def _bring(client: Client, manifest: Object, memory: Memory) -> Report:
             beside = "" if extra.needed_by_pods else ". Pods and schedule are not affected"
             return without_kind(manifest, extra.advice + beside)
     except ApiError as error:
-        return _apart(failed(manifest, error.message, error=error))
+        report = failed(manifest, error.message, error=error)
+        # Whose it is nobody knows now, and pods would write to it: soon again.
+        return replace(report, holds=True) if BY_KIND[manifest["kind"]].needed_by_pods else _apart(report)
     if live is None:
         return _apart(await apply_one(client, manifest, live, memory))
     fit = extra.fit(manifest, live)

@@ -130,7 +130,7 @@ class Reconciler:
         observed = replace(work.snapshot.observed, claim=claim, crashes=crashes)
         await self._publish(body, summarize(resource, observed, outcome, self._timestamp()))
         retry = work.children.retry or work.pods.retry
-        again = work.children.again or (scaling.LOOK_AGAIN_SECONDS if snapshot.scaled_by else 0.0)
+        again = apply.soonest(work.children.again, scaling.LOOK_AGAIN_SECONDS if snapshot.scaled_by else 0.0)
         return Done(retry=retry, delay=work.children.delay, again=again)
 
     async def _with_scaler(self, resource: DSDDeployment, snapshot: Snapshot) -> Snapshot:

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from dsd_operator.cluster.errors import ApiError, Forbidden, Invalid, Retry
-from dsd_operator.reconcile.apply import Report, apply_all
+from dsd_operator.cluster.resources import Resource
+from dsd_operator.reconcile.apply import Report, soonest
+from dsd_operator.reconcile.children import bring_needed, is_beside
 from dsd_operator.reconcile.memory import Memory
 from dsd_operator.render.extras import BY_KIND
 from dsd_operator.render.plan import plan
@@ -22,6 +24,12 @@ class FakeServer:
         self.live: dict[str, Json] = {}
         self.applied: list[str] = []
         self.refuse: dict[str, ApiError] = {}
+        self.unreadable: dict[str, ApiError] = {}
+
+    async def get(self, resource: Resource, *_: Any) -> Json | None:
+        if resource.kind in self.unreadable:
+            raise self.unreadable[resource.kind]
+        return self.live.get(resource.kind)
 
     async def apply(self, manifest: Json) -> Json:
         kind = manifest["kind"]
@@ -47,8 +55,8 @@ def memory() -> Memory:
 
 
 async def run(server: FakeServer, memory: Memory, **changes: Any) -> Report:
-    manifests = always(changes)
-    return await apply_all(server, manifests, dict(server.live), memory)  # type: ignore[arg-type]
+    manifests = [m for m in plan(resource(changes), CONTEXT) if not is_beside(m)]
+    return await bring_needed(server, manifests, dict(server.live), memory)  # type: ignore[arg-type]
 
 
 def always(changes: Any) -> list[Json]:
@@ -153,3 +161,52 @@ async def test_a_child_on_its_way_out_is_waited_for(server: FakeServer, memory: 
     report = await run(server, memory)
     assert server.applied == ALL
     assert not report.failures[0].foreign
+
+
+CACHE: Json = {"cache": {"size": "1Gi"}}
+
+
+def stranger(kind: str) -> Json:
+    spec = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "3Gi"}}}
+    return {"kind": kind, "metadata": {"name": "demo", "uid": "f"}, "spec": spec}
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "PersistentVolumeClaim"])
+async def test_no_pod_mounts_what_is_a_stranger_s(server: FakeServer, memory: Memory, kind: str) -> None:
+    server.live[kind] = stranger(kind)
+    report = await run(server, memory, **CACHE)
+    assert {"ServiceAccount", "Service"} <= set(server.applied)
+    assert not {kind, "Deployment"} & set(server.applied)
+    (failure,) = report.failures
+    assert (failure.kind, failure.foreign) == (kind, True)
+    del server.live[kind]
+    assert not (await run(server, memory, **CACHE)).failures
+    assert server.applied[-2:] == [kind, "Deployment"]
+
+
+async def test_a_workload_that_is_there_stays_as_it_is_then(server: FakeServer, memory: Memory) -> None:
+    await run(server, memory, **CACHE)
+    server.live["PersistentVolumeClaim"] = stranger("PersistentVolumeClaim")
+    await run(server, memory, **CACHE, replicas=0)
+    assert server.live["Deployment"]["spec"]["replicas"] == 1
+
+
+async def test_nor_one_of_which_nobody_knows_whose_it_is(server: FakeServer, memory: Memory) -> None:
+    server.unreadable["PersistentVolumeClaim"] = Retry(503, "busy")
+    report = await run(server, memory, **CACHE)
+    assert report.retry
+    assert "Deployment" not in server.applied
+
+
+async def test_pods_wait_for_a_claim_that_is_refused_by_themselves(server: FakeServer, memory: Memory) -> None:
+    server.refuse["PersistentVolumeClaim"] = Forbidden(403, "exceeded quota")
+    report = await run(server, memory, **CACHE)
+    assert [o["kind"] for o in report.applied] == ALL
+    assert [f.kind for f in report.failures] == ["PersistentVolumeClaim"]
+
+
+def test_the_first_wish_to_look_again_counts() -> None:
+    assert (Report(again=5.0) + Report(again=15.0)).again == 5.0
+    assert (Report(again=15.0) + Report()).again == 15.0
+    assert soonest(0.0, 15.0, 10.0) == 10.0
+    assert soonest(0.0, 0.0) == 0.0

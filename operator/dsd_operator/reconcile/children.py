@@ -1,0 +1,68 @@
+"""Which children are brought together, and in what order: what pods need, the workload last; and what stands beside.
+
+Each child is on its own: one that is refused holds up no other. `applier` runs the two groups apart, so that a slow
+answer about one of the second holds up nothing that serves.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from dsd_operator.cluster.client import Client
+from dsd_operator.cluster.resources import CONFIG_MAP
+from dsd_operator.reconcile import history, optional
+from dsd_operator.reconcile.apply import Report, apply_one
+from dsd_operator.reconcile.memory import Memory
+from dsd_operator.render.extras import BY_KIND, EXTRAS
+from dsd_operator.render.workload import KINDS
+
+_MOUNTED: Final = frozenset({CONFIG_MAP.kind, *(extra.kind for extra in EXTRAS if extra.needed_by_pods)})
+"""What pods find by a name alone, whoever made what has it."""
+
+Object = Mapping[str, Any]
+
+
+def is_beside(manifest: Object) -> bool:
+    """Whether pods do without it."""
+    extra = BY_KIND.get(manifest["kind"])
+    return extra is not None and not extra.needed_by_pods
+
+
+async def bring_needed(
+    client: Client, manifests: Sequence[Object], live: Mapping[str, Object], memory: Memory, held: bool = False
+) -> Report:
+    """Apply what pods need, and then the workload; raises nothing for a child that fails: the report says so.
+
+    While a stranger's object has the name of one that they would mount, the workload is left as it is (so too where
+    `held`): its pods would read what is not ours, and write to it. One that is merely refused holds up nothing, since a
+    pod waits for what is not there.
+    """
+    report = await _all(
+        optional.bring(client, m, memory) if m["kind"] in BY_KIND else apply_one(client, m, live.get(m["kind"]), memory)
+        for m in manifests
+        if m["kind"] not in KINDS
+    )
+    strange = any(failure.foreign and failure.kind in _MOUNTED for failure in report.failures)
+    report = replace(report, holds=report.holds or strange)
+    if report.holds or held:
+        return report
+    last = [m for m in manifests if m["kind"] in KINDS]
+    return report + await _all(apply_one(client, m, live.get(m["kind"]), memory) for m in last)
+
+
+async def bring_beside(
+    client: Client, manifests: Sequence[Object], memory: Memory, unwanted: Sequence[Object]
+) -> Report:
+    """Apply what is wanted beside the pods, and delete what is not, old revisions among it; raises nothing either."""
+    return await _all(
+        [
+            *(optional.bring(client, m, memory) for m in manifests),
+            *(optional.drop(client, identity, memory) for identity in unwanted),
+            history.prune(client, memory),
+        ]
+    )
+
+
+async def _all(work: Iterable[Coroutine[Any, Any, Report]]) -> Report:
+    return sum(await asyncio.gather(*work), Report())

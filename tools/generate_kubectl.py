@@ -99,8 +99,8 @@ The summary is `namespace`, `name`, `model`, `method`, `maxSpeculativeTokens`, `
 `creationTimestamp`, `replicas` {`wanted`, `existing`, `ready`, `updated`}, `url`, `conditions`. `reason` is one of
 [Conditions and reasons](conditions.md), or of these, which only `explain` knows: `BlockedByPolicy`,
 `Deleting`, `DeploymentPaused`, `EngineFault`, `JustChanged`, `NamespaceNotWatched`, `NotAsked`,
-`OperatorNotInstalled`, `OperatorNotRunning`, `OperatorSilent`, `Restarted`, `Terminating`, `TwoOperators`, and a
-Failed pod's own.
+`OperatorNotInstalled`, `OperatorNotRunning`, `OperatorSilent`, `Restarted`, `SeveralDisruptionBudgets`, `Terminating`,
+`TwoOperators`, and a Failed pod's own.
 """
 
 

@@ -23,6 +23,7 @@ _PATHS: Final = {
     "Pod": (_CORE, "pods"),
     "ResourceQuota": (_CORE, "resourcequotas"),
     "Service": (_CORE, "services"),
+    "PodDisruptionBudget": ("/apis/policy/v1", "poddisruptionbudgets"),
     "NetworkPolicy": ("/apis/networking.k8s.io/v1", "networkpolicies"),
     "CustomResourceDefinition": ("/apis/apiextensions.k8s.io/v1", "customresourcedefinitions"),
 }

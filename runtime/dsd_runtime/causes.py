@@ -33,7 +33,8 @@ OFFLINE: Final = _cause(
     r"couldn't connect to '|Max retries exceeded|Name or service not known|Temporary failure in name resolution|"
     r"LocalEntryNotFoundError|OfflineModeIsEnabled|Network is unreachable|Cannot find the requested files in the",
     "the pod cannot reach the model hub, and the model is not in its cache",
-    "Let the pods reach the hub (a proxy goes into spec.engine.env), or mount the model and give its path.",
+    "Let the pods reach the hub (a proxy goes into spec.engine.env), or mount the model and give its path. With "
+    "spec.cache.offline nothing is fetched: take it back until the cache holds the model, or fill the claim.",
 )
 
 KNOWN: Final = (
@@ -75,7 +76,8 @@ KNOWN: Final = (
         "StorageFull",
         r"No space left on device|Disk quota exceeded",
         "the disk is full: the model did not fit into the pod's cache or the node's disk",
-        "Give the pods a larger volume for the cache with spec.podTemplate, or raise the ephemeral-storage request.",
+        "Raise spec.cache.size where the cache has a claim (its class must let it grow), or keep weights on one with "
+        "spec.cache; else raise the ephemeral-storage limit, or enlarge the volume that spec.podTemplate mounts.",
     ),
     _cause(
         "DeviceNotFound",
@@ -133,7 +135,8 @@ KNOWN: Final = (
         "StorageAccessDenied",
         r"Permission denied",
         "a file or folder may not be read or written",
-        "Check the volumes' owners against podTemplate.spec.securityContext (fsGroup, runAsUser).",
+        "Let the pods' group have the files: spec.cache.fsGroup for the cache's claim, "
+        "podTemplate.spec.securityContext (fsGroup, runAsUser) for other volumes.",
     ),
     _cause(
         "SpeculationUnsupported",

@@ -150,7 +150,7 @@ def _starting(facts: Facts, view: PodView) -> Iterator[Finding]:
         yield error(
             Reason.CONTAINER_CREATING,
             "the pods wait for a volume or for the network",
-            "Check the volumes in spec.podTemplate: the claim, Secret or ConfigMap must exist and be free.",
+            "Check spec.cache and the volumes in spec.podTemplate: claim, Secret and ConfigMap must exist and be free.",
             pod_object(view),
             said=[said],
         )

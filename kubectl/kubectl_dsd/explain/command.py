@@ -39,8 +39,8 @@ Examples:
 def explain(cluster: Cluster, name: str, exit_code: bool, output: Output) -> None:
     """Say why a deployment is not Ready or does not use its schedule, and what to do about it.
 
-    Looks at the resource, its Deployment, ReplicaSets, pods and Events, at what the engines say, at NetworkPolicies and
-    at the operator itself. Changes nothing. What you may not read is named and left out.
+    Looks at the resource, its Deployment, ReplicaSets, pods and Events, at what the engines say, at NetworkPolicies,
+    PodDisruptionBudgets and the operator itself. Changes nothing. What you may not read is named and left out.
     """
     verdict = judge(gather(cluster, cluster.deployment(name)))
     if output == "table":

@@ -35,6 +35,8 @@ class Facts:
     events: Objects = field(default_factory=list)
     policies: Objects = field(default_factory=list)
     quotas: Objects = field(default_factory=list)
+    budgets: Objects = field(default_factory=list)
+    """PodDisruptionBudgets of the namespace, whosever they are."""
     nodes: Objects | None = None
     operators: Objects | None = None
     operator_pods: Objects = field(default_factory=list)
@@ -103,6 +105,7 @@ def gather(cluster: Cluster, deployment: Json) -> Facts:
     facts.child = ask(lambda: cluster.get("Deployment", namespace, name), None)
     facts.replica_sets = ask(lambda: _owned(cluster.list("ReplicaSet", namespace), facts.child), [])
     facts.policies = ask(lambda: cluster.list("NetworkPolicy", namespace), [])
+    facts.budgets = ask(lambda: cluster.list("PodDisruptionBudget", namespace), [])
     facts.quotas = ask(lambda: cluster.list("ResourceQuota", namespace), [])
     pods: Objects = ask(lambda: cluster.pods(deployment), [])
     facts.pods = pod_views(deployment, facts.wanted or Schedule(()), ask_engines(cluster, pods))

@@ -7,11 +7,17 @@ from typing import Any, Final
 from dsd_operator.status.meanings import MEANINGS
 from dsd_operator.status.reasons import ON_THE_WAY, Reason
 from dsd_operator.status.states import state_of
-from kubectl_dsd.explain import check_children, check_operator, check_pods, check_schedule
+from kubectl_dsd.explain import check_budgets, check_children, check_operator, check_pods, check_schedule
 from kubectl_dsd.explain.facts import Facts
 from kubectl_dsd.explain.finding import Finding, Weight, error, info, together
 
-_CHECKS: Final = (check_operator.check, check_children.check, check_pods.check, check_schedule.check)
+_CHECKS: Final = (
+    check_operator.check,
+    check_children.check,
+    check_pods.check,
+    check_schedule.check,
+    check_budgets.check,
+)
 
 
 @dataclass(frozen=True)

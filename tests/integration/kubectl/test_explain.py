@@ -13,6 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
+from dsd_operator.api import parse
+from dsd_operator.render.labels import labels as render_labels
+from dsd_operator.render.names import names_for
+from dsd_operator.render.pod_disruption_budget import pod_disruption_budget
 from kubectl_dsd.cluster import Cluster
 from tests.integration.engine_stand_in import StandIn
 from tests.integration.kubectl.tool import Dsd
@@ -52,7 +56,7 @@ class Scene:
         """A pod of the deployment with this status."""
         full = f"{self.name}-{name}"
         container = {"name": "engine", "image": "registry.example/vllm:9", **(spec or {})}
-        labels = {"app.kubernetes.io/name": "dsd-engine", "dsd-operator.io/deployment": self.name}
+        labels = render_labels(names_for(self.name))
         meta = {"name": full, "namespace": self.world.namespace, "labels": labels}
         self.world.kube.apply(
             {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": [container]}}
@@ -137,6 +141,19 @@ CASES = [
     (crashed(MEMORY), "EngineOutOfMemory", "memory", "spec.engine.maxModelLen"),
     (crashed(NO_GPU), "DeviceNotFound", "no GPU", "nvidia.com/gpu"),
     (crashed("vllm: error: unrecognized arguments: --sed=1"), "EngineArgumentInvalid", "argument", "extraArgs"),
+    (crashed("OSError: [Errno 28] No space left on device"), "StorageFull", "disk is full", "Raise spec.cache.size"),
+    (
+        crashed("PermissionError: [Errno 13] Permission denied: '/cache/huggingface'"),
+        "StorageAccessDenied",
+        "may not be read or written",
+        "spec.cache.fsGroup",
+    ),
+    (
+        crashed("Cannot reach https://hub.example/x: OfflineModeIsEnabled"),
+        "ModelHubUnreachable",
+        "not in its cache",
+        "spec.cache.offline",
+    ),
     (crashed("ValueError: something new"), "CrashLoopBackOff", "ends again and again, 4 times", "kubectl logs"),
     (crashed("", reason="OOMKilled", exitCode=137), "OOMKilled", "memory limit of 2Gi", "limits.memory"),
 ]
@@ -334,6 +351,30 @@ def test_a_policy_that_keeps_the_pods_from_the_hub_is_named(scene: Scene) -> Non
     found = scene.worst()
     assert "cannot reach the model hub" in found["cause"]
     assert f"The NetworkPolicy {scene.name}-shut restricts" in found["fix"]
+
+
+def test_an_own_budget_beside_ours_is_named_for_nothing_can_be_evicted(scene: Scene) -> None:
+    """The refusal is the real API server's, whatever the two allow."""
+    world = scene.world
+    pod = scene.engine_pod(state={"running": {"startedAt": "2026-01-01T00:00:00Z"}})
+    scene.status("Ready", "1 of 1 pods serve")
+    world.apply(pod_disruption_budget(parse(scene.resource)))
+    own = {"maxUnavailable": 1, "selector": {"matchLabels": {"dsd-operator.io/deployment": scene.name}}}
+    meta = {"name": f"{scene.name}-own"}
+    world.apply({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta, "spec": own})
+    path = f"/api/v1/namespaces/{world.namespace}/pods/{pod}/eviction"
+    eviction = json.dumps({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}})
+
+    with pytest.raises(AssertionError, match="more than one PodDisruptionBudget"):
+        world.kubectl("create", "--raw", path, "-f", "-", given=eviction)
+    (found,) = (f for f in scene.explain()["findings"] if f["reason"] == "SeveralDisruptionBudgets")
+    assert found["objects"] == [f"PodDisruptionBudget {scene.name}", f"PodDisruptionBudget {scene.name}-own"]
+    delete = f"kubectl delete pdb {scene.name}-own -n {world.namespace}"
+    assert delete in found["fix"]
+
+    world.kubectl(*delete.split()[1:])
+    assert "SeveralDisruptionBudgets" not in [f["reason"] for f in scene.explain()["findings"]]
+    world.kubectl("create", "--raw", path, "-f", "-", given=eviction)
 
 
 @pytest.fixture

@@ -110,4 +110,4 @@ def test_a_policy_lets_in_the_operator_that_is_responsible() -> None:
     source["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"] = "a"
     (finding,) = [f for f in check_schedule.check(found) if f.reason == "PodUnreachable"]
     assert "blocked by the NetworkPolicy shut" in finding.cause
-    assert "kubernetes.io/metadata.name=b." in finding.fix
+    assert "kubernetes.io/metadata.name=b " in finding.fix

@@ -34,6 +34,9 @@ def history(cluster: Cluster, name: str, revision: int | None, output: Output) -
 
     The schedule is not in it: a change of it replaces no pod (`kubectl dsd schedule history`). RENDERED BY is the
     operator's version that made the pods' description; it stays in use through upgrades of the operator.
+
+    Changed variables are named without their values, and what looks like a secret is hidden. --revision, json and yaml
+    show the envelopes as they are stored.
     """
     deployment = cluster.deployment(name)
     found, current = revisions_of(cluster, deployment), present(deployment)

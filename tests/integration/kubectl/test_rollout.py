@@ -55,6 +55,32 @@ def test_undo_puts_the_earlier_envelope_back_and_keeps_the_rest(world: World, ds
     assert "asks for revision 3 already" in dsd("rollout", "undo", NAME, "--to-revision", "3").stdout
 
 
+def test_a_token_that_was_moved_to_a_secret_is_not_told_and_its_revision_can_go(world: World, dsd: Dsd) -> None:
+    """With the commands of docs/how-to/rollouts.md."""
+    token = "hf_aVeryLongTokenOfSomebody"
+    world.operator()
+    world.create(engine={"env": [{"name": "HF_TOKEN", "value": token}], "extraArgs": [f"--api-key={token}"]})
+    wait_revision(dsd, 1)
+    world.patch(engine={"env": None, "extraArgs": ["--seed=1"]})
+    wait_revision(dsd, 2)
+    table = dsd("rollout", "history", NAME).stdout
+    assert "engine.env[HF_TOKEN]: removed" in " ".join(table.split())
+    assert token not in table
+    assert token not in dsd("rollout", "undo", NAME, "--dry-run=server").stdout
+
+    before = world.wait_child("Deployment")["metadata"]["generation"]
+    ours = '{range .items[?(@.metadata.ownerReferences[0].kind=="DSDDeployment")]}{.metadata.name}{"\\n"}{end}'
+    label = f"dsd-operator.io/deployment={NAME}"
+    found = world.kubectl(
+        "get", "controllerrevisions", "-l", label, "--sort-by=.revision", "-o", f"jsonpath={ours}"
+    ).split()
+    assert len(found) == 2
+    world.kubectl("delete", "controllerrevision", *found[:-1])
+    assert token not in world.kubectl("get", "controllerrevisions", "-o", "json")
+    assert world.wait_child("Deployment")["metadata"]["generation"] == before
+    assert [r["revision"] for r in dsd.json("rollout", "history", NAME)["revisions"]] == [2]
+
+
 def test_a_schedule_that_does_not_fit_is_refused_with_what_to_do(world: World, dsd: Dsd) -> None:
     world.operator()
     world.create()

@@ -74,6 +74,73 @@ def test_differences_are_told_by_field() -> None:
     ]
 
 
+def variables(**values: str) -> list[dict[str, str]]:
+    return [{"name": name, "value": value} for name, value in values.items()]
+
+
+ADDED: Final = {"name": "b", "env": variables(C="x")}
+TOKEN: Final = "hf_aVeryLongTokenOfSomebody"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "told"),
+    [
+        (
+            {"engine": {"env": variables(A="one", B="two", HF_TOKEN=TOKEN)}},
+            {"engine": {"env": variables(A="one", B="three", C="four")}},
+            ["engine.env[B]: changed", "engine.env[C]: added", "engine.env[HF_TOKEN]: removed"],
+        ),
+        ({"engine": {}}, {"engine": {"env": variables(A="one")}}, ["engine.env[A]: added"]),
+        (
+            {"engine": {"env": variables(A="one", B="two")}},
+            {"engine": {"env": variables(B="two", A="one")}},
+            ["engine.env: in another order"],
+        ),
+        ({}, {"engine": {"env": variables(A="one"), "image": "x"}}, ["engine: unset -> {'env': ['A'], 'image': 'x'}"]),
+        (
+            {"engine": {"extraArgs": ["--api-key", "not-for-you", "--seed=1"]}},
+            {"engine": {"extraArgs": ["--seed=2", "--api-key=not-for-you"]}},
+            ["engine.extraArgs: ['--api-key', '<secret>', '--seed=1'] -> ['--seed=2', '--api-key=<secret>']"],
+        ),
+        (
+            {"engine": {"extraArgs": ["--seed=1", "--served-by=not-for-you"]}},
+            {"engine": {"env": variables(VLLM_API_KEY="not-for-you")}},
+            ["engine.env[VLLM_API_KEY]: added", "engine.extraArgs: ['--seed=1', '--served-by=<secret>'] -> unset"],
+        ),
+        (
+            {"podTemplate": {"spec": {"containers": [{"name": "engine", "env": variables(A="one", B=TOKEN)}]}}},
+            {"podTemplate": {"spec": {"containers": [ADDED, {"name": "engine", "tty": True}]}}},
+            [
+                "podTemplate.spec.containers[b]: unset -> {'name': 'b', 'env': ['C']}",
+                "podTemplate.spec.containers[engine].env[A]: removed",
+                "podTemplate.spec.containers[engine].env[B]: removed",
+                "podTemplate.spec.containers[engine].tty: unset -> True",
+            ],
+        ),
+        (
+            {"podTemplate": {"mounts": [{"name": "a", "at": 1}, {"name": "a", "at": 2}]}},
+            {"podTemplate": {"mounts": [{"name": "a", "at": 1}]}},
+            ["podTemplate.mounts: [{'name': 'a', 'at': 1}, {'name': 'a', 'at': 2}] -> [{'name': 'a', 'at': 1}]"],
+        ),
+        (
+            {"podTemplate": {"metadata": {"labels": {"env": "prod"}}}},
+            {"podTemplate": {"metadata": {"labels": {"env": "test"}}}},
+            ["podTemplate.metadata.labels.env: prod -> test"],
+        ),
+        (
+            {"podTemplate": {"spec": {"volumes": [{"name": "hf-token", "secret": {"secretName": "mine"}}]}}},
+            {"podTemplate": {"spec": {"volumes": [{"name": "hf-token", "secret": {"secretName": "yours"}}]}}},
+            ["podTemplate.spec.volumes[hf-token].secret.secretName: mine -> yours"],
+        ),
+    ],
+)  # fmt: skip
+def test_variables_are_told_by_name_and_no_secret_is_told(one: Any, other: Any, told: list[str]) -> None:
+    assert list(changes(one, other)) == told
+    back = " ".join(changes(other, one))
+    assert TOKEN not in back
+    assert "not-for-you" not in back
+
+
 def revision(number: int, found: str) -> Revision:
     return Revision(number, found, {}, "", "")
 

@@ -5,6 +5,7 @@ Every value of values.yaml has its cases, so that a new one without an accept an
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ import yaml
 
 from tests.chart import CHART, template
 from tools.chart_values import VALUES, read
+from tools.testbed import earlier
 
 CASES: Final[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "chart_value_cases.yaml").read_text())
 DIGEST: Final = f"sha256:{'a' * 64}"
@@ -62,10 +64,28 @@ def test_a_second_replica_is_no_value() -> None:
     assert "additional properties 'replicaCount' not allowed" in template("--set", "replicaCount=2").stderr
 
 
-@pytest.mark.parametrize("section", ["image", "crds", "serviceAccount", "reconcile", "logging", "networkPolicy"])
+@pytest.mark.parametrize(
+    "section", ["image", "cache", "crds", "serviceAccount", "reconcile", "logging", "networkPolicy"]
+)
 def test_a_section_that_is_set_to_null_is_named(section: str) -> None:
     done = template("--set-json", f"{section}=null")
     assert re.search(f"missing propert(y|ies) '{section}'", done.stderr), done.stderr
+
+
+@pytest.mark.skipif(bool(earlier.missing()), reason=earlier.missing() or "it is there")
+def test_the_values_of_the_first_version_are_no_whole_set(tmp_path: Path) -> None:
+    """`helm upgrade --reuse-values` puts the old chart's values in the place of the new one's."""
+    old = earlier.extract(tmp_path / "old") / "charts" / CHART.name / VALUES
+    chart = Path(shutil.copytree(CHART, tmp_path / "chart"))
+    new, reused = (yaml.safe_load(path.read_text()) for path in (chart / VALUES, old))
+    shutil.copy(old, chart / VALUES)
+    done = template(chart=chart)
+    assert done.returncode != 0
+    for section in json.loads((chart / "values.schema.json").read_text())["required"]:
+        assert (f"'{section}'" in done.stderr) is (section not in reused), done.stderr
+    assert "nil pointer" not in done.stderr
+    (chart / VALUES).write_text(yaml.safe_dump({**new, **reused}))
+    assert template(chart=chart).returncode == 0, "with the rest, as --reset-then-reuse-values has it"
 
 
 def test_one_way_to_pin_an_image() -> None:

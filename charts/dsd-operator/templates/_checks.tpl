@@ -48,6 +48,6 @@ nothing where there is no cluster (helm template), so that nothing is checked th
 The CRD dsddeployments.dsd-operator.io belongs to release %s in namespace %s, and a cluster has one.
 Install this release without it, and without a second copy of the dashboards:
   --set crds.install=false --set dashboards.enabled=false
-To hand the CRD over instead, upgrade release %s in namespace %s with --reuse-values --set crds.install=false first,
+To hand the CRD over instead, upgrade release %s in namespace %s with --reset-then-reuse-values --set crds.install=false first,
 then repeat this command with --take-ownership.
 {{- end -}}

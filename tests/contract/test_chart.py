@@ -133,12 +133,17 @@ def test_the_operator_may_not_read_secrets_nor_touch_resources() -> None:
     assert not {grant for grant in grants if grant[1] == "secrets" or "*" in grant}
     assert {verb for _, resource, verb in grants if resource == "dsddeployments"} == {"get", "list", "watch"}
     forbidden = {"delete", "deletecollection", "bind", "escalate", "impersonate"}
-    made_on_request = {
+    deletable = {
+        ("apps", "controllerrevisions", "delete"),
+        ("apps", "deployments", "delete"),
+        ("leaderworkerset.x-k8s.io", "leaderworkersets", "delete"),
+        ("gateway.networking.k8s.io", "httproutes", "delete"),
+        ("inference.networking.k8s.io", "inferencepools", "delete"),
         ("monitoring.coreos.com", "podmonitors", "delete"),
         ("policy", "poddisruptionbudgets", "delete"),
         ("networking.k8s.io", "networkpolicies", "delete"),
     }
-    assert {grant for grant in grants if grant[2] in forbidden} == made_on_request
+    assert {grant for grant in grants if grant[2] in forbidden} == deletable
 
 
 def test_tokens_may_be_asked_for_its_own_account_only() -> None:

@@ -1,6 +1,10 @@
-"""Asks a real API server whether it would take a DSDDeployment, without storing it (server-side dry run)."""
+"""Asks a real API server whether it would take a DSDDeployment, without storing it (server-side dry run).
 
-from collections.abc import Mapping
+For a change what was there before has to be stored; it goes again.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +17,7 @@ from kubernetes.client.exceptions import ApiException
 from dsd_operator.api import constants
 
 NAMESPACE: Final = "default"
+_KIND: Final = (constants.GROUP, constants.VERSION, NAMESPACE, constants.PLURAL)
 DELETE: Final = "!delete"
 """As a value in a change: the field is removed. (A null stays a null, as users write it.)"""
 
@@ -61,19 +66,31 @@ class Admission:
 
     def create(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """What would be stored; raises Refused with the API server's message."""
-        try:
+        with _refusals():
             stored: dict[str, Any] = self._api.create_namespaced_custom_object(
-                constants.GROUP,
-                constants.VERSION,
-                NAMESPACE,
-                constants.PLURAL,
-                dict(body),
-                dry_run="All",
-                field_validation="Strict",
+                *_KIND, dict(body), dry_run="All", field_validation="Strict"
             )
-        except ApiException as error:
-            raise Refused(error.status, yaml.safe_load(error.body)["message"]) from error
         return stored
+
+    def change(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+        """What is stored as `before` becomes `after`; raises Refused with the API server's message."""
+        stored = self._api.create_namespaced_custom_object(*_KIND, dict(before))
+        name, wanted = stored["metadata"]["name"], {**stored, "spec": after["spec"]}
+        try:
+            with _refusals():
+                self._api.replace_namespaced_custom_object(
+                    *_KIND, name, wanted, dry_run="All", field_validation="Strict"
+                )
+        finally:
+            self._api.delete_namespaced_custom_object(*_KIND, name)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except ApiException as error:
+        raise Refused(error.status, yaml.safe_load(error.body)["message"]) from error
 
 
 class Refused(Exception):  # noqa: N818 - an answer, not a fault

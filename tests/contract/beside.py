@@ -33,7 +33,7 @@ _BAD_SERVICE: Final = (
     Case("service-label-value", _service("labels: {team: 'a b'}"), "spec.service.labels.team in body should match"),
     Case("annotation-key", _service("annotations: {'a b': x}"), "a b is not an annotation name"),
     Case("annotation-ours", _service("annotations: {dsd-operator.io/x: y}"), "choose another annotation"),
-    Case("annotation-number", _service("annotations: {a: 1}"), "must be of type string"),
+    Case("service-annotation-number", _service("annotations: {a: 1}"), "must be of type string"),
     Case("service-misspelt", _service("ports: [80]"), 'unknown field "spec.service.ports"'),
 )
 

@@ -7,6 +7,7 @@ import pytest
 from dsd_operator.api import parse
 from tests.contract.accepted import ACCEPTED
 from tests.contract.admission import Admission, Case, Refused
+from tests.contract.changes import REFUSED, TAKEN
 from tests.contract.rejected import REJECTED
 
 pytestmark = pytest.mark.integration
@@ -29,6 +30,19 @@ def test_refuses_with_words_that_help(admission: Admission, case: Case) -> None:
 def test_accepts(admission: Admission, case: Case) -> None:
     stored = admission.create(case.body())
     assert parse(stored).metadata.name == stored["metadata"]["name"]
+
+
+@pytest.mark.parametrize(("before", "case"), REFUSED, ids=lambda case: getattr(case, "name", ""))
+def test_refuses_a_change_with_words_that_help(admission: Admission, before: str, case: Case) -> None:
+    with pytest.raises(Refused) as refused:
+        admission.change(Case("before", before).body(), case.body())
+    assert refused.value.status == 422
+    assert case.message in refused.value.message
+
+
+@pytest.mark.parametrize(("before", "case"), TAKEN, ids=lambda case: getattr(case, "name", ""))
+def test_takes_a_change(admission: Admission, before: str, case: Case) -> None:
+    admission.change(Case("before", before).body(), case.body())
 
 
 def test_tables_are_large_and_names_differ() -> None:

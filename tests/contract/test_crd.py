@@ -3,7 +3,7 @@
 import json
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from dsd_runtime.options import owned_problems
 from dsd_runtime.support import MODEL_RUNNERS, MODEL_USE, ModelRunner, judge
 from dsd_runtime.vllm_options import METHODS
 from tests.contract.admission import BASE, Admission, Case, Refused, merge
+from tests.contract.changes import REFUSED
 from tests.contract.conftest import run_kubectl
 from tests.contract.rejected import ARGUMENTS, REJECTED
 from tools.cluster.paths import REPOSITORY
@@ -116,7 +117,7 @@ def test_yaml_fractions_that_are_whole_reach_the_api_server_as_integers(api_serv
 def test_stored_object_has_the_defaults(api_server: Path) -> None:
     spec = Admission(api_server).create(BASE)["spec"]
     assert spec["replicas"] == 1
-    assert spec["engine"] == {"modelRunner": "Auto"}
+    assert spec["engine"] == {"modelRunner": "Auto", "nodes": 1}
     assert spec["startup"] == {"timeoutSeconds": 3600}
     assert spec["rollout"] == {"maxSurge": 0, "maxUnavailable": 1, "minReadySeconds": 5, "drainTimeoutSeconds": 30}
 
@@ -125,7 +126,9 @@ def test_stored_object_has_the_defaults(api_server: Path) -> None:
 def test_every_rule_has_a_case_that_it_refuses(api_server: Path) -> None:
     """A rule without a rejected case could be wrong, or gone, and no test would notice."""
     admission = Admission(api_server)
-    answers = "\n".join(filter(None, (_refusal(admission, case.body()) for case in REJECTED)))
+    told = [_refusal(admission.create, case.body()) for case in REJECTED]
+    told += [_refusal(admission.change, Case("before", before).body(), case.body()) for before, case in REFUSED]
+    answers = "\n".join(filter(None, told))
     rules = list(_rules(_schema()))
     assert len(rules) > 60
     assert [rule["message"] for rule in rules if not any(text in answers for text in _texts(rule))] == []
@@ -160,7 +163,7 @@ def test_admission_allows_the_same_k_as_the_runtime(
         taken = [
             k
             for k in range(maximum + 1)
-            if _refusal(admission, _resource(method, runner, maximum, k, parallel)) is None
+            if _refusal(admission.create, _resource(method, runner, maximum, k, parallel)) is None
         ]
         assert tuple(taken) == verdict.allowed
 
@@ -177,9 +180,9 @@ def _resource(method: str, runner: str, maximum: int, k: int, parallel: bool) ->
     return merged
 
 
-def _refusal(admission: Admission, body: dict[str, Any]) -> str | None:
+def _refusal(ask: Callable[..., object], *bodies: dict[str, Any]) -> str | None:
     try:
-        admission.create(body)
+        ask(*bodies)
     except Refused as refused:
         return refused.message
     return None

@@ -89,7 +89,7 @@ def test_messages_are_short_single_lines() -> None:
 
 FUNCTIONS_OF_1_29 = {
     "has", "size", "string", "type", "all", "exists", "filter", "map", "matches", "startsWith", "contains",
-    "lowerAscii", "isSorted", "isQuantity", "quantity", "isInteger",
+    "lowerAscii", "isSorted", "isQuantity", "quantity", "isInteger", "isGreaterThan", "compareTo",
 }  # fmt: skip
 """Those of them that we use. Quantities came with 1.28, messageExpression with 1.27, fieldPath with 1.28."""
 

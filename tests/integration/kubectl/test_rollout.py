@@ -74,6 +74,7 @@ def test_a_token_that_was_moved_to_a_secret_is_not_told_and_its_revision_can_go(
     found = world.kubectl(
         "get", "controllerrevisions", "-l", label, "--sort-by=.revision", "-o", f"jsonpath={ours}"
     ).split()
+    assert found == sorted(found, reverse=True), "names alone would have them in another order"
     assert len(found) == 2
     world.kubectl("delete", "controllerrevision", *found[:-1])
     assert token not in world.kubectl("get", "controllerrevisions", "-o", "json")

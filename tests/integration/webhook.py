@@ -53,10 +53,12 @@ class Webhook:
         self._server.server_close()
         self._thread.join()
 
-    def configuration(self, namespace: str, plural: str, kind: str = "ValidatingWebhookConfiguration") -> Json:
-        """For the objects of one kind of the core API in one namespace."""
+    def configuration(
+        self, namespace: str, plural: str, kind: str = "ValidatingWebhookConfiguration", group: str = ""
+    ) -> Json:
+        """For the objects of one kind in one namespace; of the core API, if no other group is named."""
         address = f"https://127.0.0.1:{self._server.server_address[1]}/"
-        rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": list(_OPERATIONS), "resources": [plural]}
+        rule = {"apiGroups": [group], "apiVersions": ["v1"], "operations": list(_OPERATIONS), "resources": [plural]}
         hook = {
             "name": "test.dsd-operator.io",
             "clientConfig": {"url": address, "caBundle": base64.b64encode(self.authority).decode()},

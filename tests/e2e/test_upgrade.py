@@ -1,7 +1,7 @@
 """From the first version to this one, back, and up again, on the node: no engine restarts, schedules keep changing.
 
 Charts, operators and runtime images are those of each version, and so is the CRD. What a pod was made from stays the
-old version's all the time; tests/integration/test_upgrade.py has more kinds of specs, and no engines.
+old version's, until somebody asks for a restart; tests/integration/test_upgrade.py has more kinds of specs, no engines.
 """
 
 import os
@@ -160,3 +160,8 @@ def test_no_engine_restarts_on_the_way_up_down_and_up_again(
         assert handle.engine().complete(PROMPT, TOKENS) == answer, version.name
         assert footprint(handle) == before, f"by the {version.name} version"
         print(f"{version.name} version: {len(before['pods'])} pod as it was, the schedule changed in {took:.1f} s")
+
+    handle.patch({"rollout": {"restartedAt": "2026-01-01T00:00:00Z"}})
+    handle.wait_ready()
+    assert image_of(handle.pod()) == new.images.runtime, "a restart brings what the new version renders"
+    change(handle, SCHEDULES[0])

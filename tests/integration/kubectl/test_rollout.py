@@ -104,8 +104,14 @@ def test_restart_makes_a_revision_and_status_waits_for_it(world: World, dsd: Dsd
     wait_revision(dsd, 2)
     at = world.resource()["spec"]["rollout"]["restartedAt"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", at)
-    annotations = world.wait_child("Deployment")["spec"]["template"]["metadata"]["annotations"]
-    assert annotations["dsd-operator.io/restarted-at"] == at
+    # The revision is stored first, the Deployment follows.
+    wait_for(
+        "the pods to be made anew",
+        lambda: world.wait_child("Deployment")["spec"]["template"]["metadata"].get("annotations") or {},
+        lambda found: found.get("dsd-operator.io/restarted-at") == at,
+        20,
+        0.1,
+    )
     # No kubelet starts the pods here.
     assert "has not ended within 1 s" in dsd("rollout", "status", NAME, "--timeout", "1", code=1).stderr
     world.patch(replicas=0)

@@ -112,7 +112,8 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
     ),
     Reason.MODEL_HUB_UNREACHABLE: Meaning(
         "the pod cannot reach the model hub, and the model is not in its cache",
-        "let the pods out (a proxy goes into `engine.env`), or mount the model and give its path",
+        "let the pods out (a proxy goes into `engine.env`), switch `cache.offline` off for the first start, or mount "
+        "the model and give its path",
     ),
     Reason.MODEL_INCOMPLETE: Meaning(
         "the model's folder or repository lacks config, tokenizer or weights", "give it the files"
@@ -136,9 +137,13 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
     Reason.DEVICE_NOT_FOUND: Meaning(
         "the engine sees no GPU", "ask for one in `resources.limits`, with an image that fits the node's GPUs"
     ),
-    Reason.STORAGE_FULL: Meaning("the disk or the cache's volume is full", "give the pods a larger one"),
+    Reason.STORAGE_FULL: Meaning(
+        "the disk or the cache's volume is full",
+        "raise `cache.size`, or give the pods a larger disk",
+    ),
     Reason.STORAGE_ACCESS_DENIED: Meaning(
-        "the engine may not read or write a file", "check the volume's owner against `podTemplate`'s securityContext"
+        "the engine may not read or write a file",
+        "check the volume's owner against `cache.fsGroup` and `podTemplate`'s securityContext",
     ),
     Reason.OOM_KILLED: Meaning(
         "a container went over its memory limit",

@@ -69,10 +69,12 @@ def test_a_sweep_measures_each_k_at_each_concurrency(engine: Engine, measured: E
     assert [s.cell for s in results.all_samples] == PLAN.cells()
     for sample in results.samples:
         assert sample.at_k > 0.9, sample
-        assert (sample.rates.acceptance is None) == (sample.cell.k == 0), sample
         assert sample.rates.batch_size is not None
         assert 0.6 * sample.cell.concurrency <= sample.rates.batch_size <= sample.cell.concurrency, sample
         assert "shared" not in {remark.kind for remark in sample.remarks}, sample
+    # One sample of a busy machine may be a handful of tokens, none of them drafted.
+    drafted = {sample.cell.k for sample in results.samples if sample.rates.acceptance is not None}
+    assert drafted == {cell.k for cell in PLAN.cells()} - {0}
     assert results.best.ranges[-1].end_batch_size == LARGEST
 
 

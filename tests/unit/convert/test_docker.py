@@ -69,20 +69,20 @@ def test_what_is_dockers_and_what_is_the_engines(line: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "count"),
+    ("options", "ranks", "count"),
     [
-        (["--gpus", "2"], 2),
-        (["--gpus=all"], 4),
-        (["--gpus", '"device=0,1,2"'], 3),
-        (["--gpus", "count=2,capabilities=gpu"], 2),
-        (["--device", "nvidia.com/gpu=all"], 4),
-        (["--device", "nvidia.com/gpu=0", "--device", "nvidia.com/gpu=1"], 2),
-        (["--gpus", "all", "-e", "CUDA_VISIBLE_DEVICES=0,3"], 2),
-        ([], 4),
+        (["--gpus", "2"], 1, 2),
+        (["--gpus=all"], 4, 4),
+        (["--gpus", '"device=0,1,2"'], 1, 3),
+        (["--gpus", "count=2,capabilities=gpu"], 1, 2),
+        (["--device", "nvidia.com/gpu=all"], 4, 4),
+        (["--device", "nvidia.com/gpu=0", "--device", "nvidia.com/gpu=1"], 1, 2),
+        (["--gpus", "all", "-e", "CUDA_VISIBLE_DEVICES=0,3"], 1, 2),
+        ([], 4, 4),
     ],
 )
-def test_gpus(options: list[str], count: int) -> None:
-    found = words("docker", "run", *options, IMAGE, "acme/t", "-tp", "4", "-sc", NGRAM)
+def test_gpus(options: list[str], ranks: int, count: int) -> None:
+    found = words("docker", "run", *options, IMAGE, "acme/t", "-tp", str(ranks), "-sc", NGRAM)
     assert found.spec["resources"]["limits"]["nvidia.com/gpu"] == count
 
 

@@ -10,13 +10,17 @@ import yaml
 from kubernetes.client.exceptions import ApiException
 
 from dsd_operator.api import DSDDeployment, parse
+from dsd_operator.render import leader_worker_set
 from dsd_operator.render.context import RenderContext
 from dsd_operator.render.plan import plan
 from dsd_operator.render.preflight import problems
 from dsd_operator.render.restricted import restricted_violations
+from dsd_operator.render.workload import kind_of
 from dsd_runtime.protocol import Revision
 from tests.unit.resources import body
+from tools.cluster.api import ApiOnlyCluster
 from tools.testbed.kube import Json, Kube
+from tools.testbed.module_crds import LEADER_WORKER_SET
 from tools.testbed.waiting import wait_for
 
 pytestmark = pytest.mark.integration
@@ -98,9 +102,14 @@ def apply_children(kube: Kube, resource: DSDDeployment) -> dict[str, Json]:
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
-def test_samples_and_their_children_are_accepted(kube: Kube, namespace: str, sample: Path) -> None:
+def test_samples_and_their_children_are_accepted(
+    kube: Kube, cluster: ApiOnlyCluster, namespace: str, sample: Path
+) -> None:
     resource = stored(kube, namespace, yaml.safe_load(sample.read_text()))
-    assert apply_children(kube, resource).keys() >= {"ServiceAccount", "ConfigMap", "Service", "Deployment"}
+    workload = kind_of(resource)
+    if workload == leader_worker_set.KIND:
+        LEADER_WORKER_SET.install(cluster.kubeconfig)
+    assert apply_children(kube, resource).keys() >= {"ServiceAccount", "ConfigMap", "Service", workload}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.e2e
 _BROKEN: Final[Mapping[str, tuple[Json, str, str, str]]] = {
     "no-such-model": (
         {"model": {"name": f"{manifests.MODELS_MOUNT}/nothing-here"}},
-        "CrashLoopBackOff",
+        "ModelNotFound",
         "there is no such model",
         "spec.model.name",
     ),

@@ -49,4 +49,5 @@ def _pod(kube: Kube, pod: Json) -> str:
         for c in status.get("containerStatuses", [])
     ]
     log = kube.logs(meta["namespace"], meta["name"], tail=_LOG_LINES)
-    return f"--- pod {meta['name']} {status.get('phase')} {status.get('podIP')}\n" + "\n".join([*states, log])
+    head = f"--- pod {meta['name']} {status.get('phase')} {status.get('podIP')}"
+    return "\n".join([head, *states, log or "no log yet"])

@@ -33,7 +33,7 @@ demo: venv ## Cluster, images, chart, a real model, a schedule changed in place;
 demo-down: venv ## Remove what the demo made, the local cluster included
 	@$(RUN) $(PY) -m tools.demo down
 
-test: lint check-generated test-unit test-beside test-e2e ## Every check there is, the quick ones first
+test: test-first test-beside test-e2e ## Every check there is, the quick ones first
 
 ##@ Develop
 .PHONY: venv lint test-unit test-engine test-integration test-e2e test-long bench-hotswap bench-hover bench-overhead
@@ -55,7 +55,10 @@ test-engine: venv ## The runtime in a real vLLM on the CPU
 test-integration: venv ## The operator on a real API server
 	@$(PYTEST) -m "integration and not long"
 
-.PHONY: test-beside
+.PHONY: test-first test-beside
+test-first: venv ## lint, check-generated and test-unit at the same time
+	@$(RUN) $(PY) -m tools.side_by_side lint check-generated test-unit
+
 test-beside: venv ## test-engine and test-integration at the same time
 	@$(RUN) $(PY) -m tools.side_by_side test-engine test-integration
 

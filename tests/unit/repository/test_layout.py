@@ -68,12 +68,12 @@ def test_every_target_is_described() -> None:
 
 
 def test_make_test_runs_everything() -> None:
-    stages = {"lint", "check-generated", "test-unit", "test-beside", "test-e2e"}
-    assert set(_targets()["test"].split()) == stages
-    recipe = subprocess.run(
-        ["make", "--dry-run", "test-beside"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    assert set(_targets()["test"].split()) == {"test-first", "test-beside", "test-e2e"}
+    recipes = subprocess.run(
+        ["make", "--dry-run", "test-first", "test-beside"], cwd=REPOSITORY, capture_output=True, text=True, check=True
     ).stdout
-    assert "tools.side_by_side test-engine test-integration" in recipe
+    assert "tools.side_by_side lint check-generated test-unit" in recipes
+    assert "tools.side_by_side test-engine test-integration" in recipes
 
 
 def test_lint_runs_every_linter() -> None:

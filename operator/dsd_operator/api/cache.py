@@ -11,7 +11,8 @@ AccessMode = Literal["ReadWriteOnce", "ReadWriteOncePod", "ReadWriteMany"]
 
 _SIZE_HINT: Final = f"not a size: {QUANTITY_HINT}, above 0"
 
-_WAY_OUT: Final = "set it back, or make a claim of your own, copy what is worth keeping, and name it in existingClaim"
+WAY_OUT: Final = "set it back, or make a claim of your own, copy what is worth keeping, and name it in existingClaim"
+"""What to do where a claim cannot become what is asked: the API server's words, and the operator's."""
 
 
 def _needs_size(field: str) -> Rule:
@@ -27,8 +28,8 @@ def _unchangeable(field: str, default: str) -> Rule:
     old, new = (f"(has({side}.{field}) ? {side}.{field} : '{default}')" for side in ("oldSelf", "self"))
     return Rule(
         f"!has(oldSelf.size) || !has(self.size) || {old} == {new}",
-        f"{field} of a claim cannot change; {_WAY_OUT}",
-        f"'{field} of a claim cannot change: it is ' + {old} + ', and was to become ' + {new} + '; {_WAY_OUT}'",
+        f"{field} of a claim cannot change; {WAY_OUT}",
+        f"'{field} of a claim cannot change: it is ' + {old} + ', and was to become ' + {new} + '; {WAY_OUT}'",
         f".{field}",
     )
 
@@ -43,9 +44,9 @@ class Cache(ApiModel):
         Rule(
             "!has(oldSelf.size) || !has(self.size) || !isQuantity(oldSelf.size) || !isQuantity(self.size) || "
             "quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0",
-            f"a claim cannot shrink; {_WAY_OUT}",
+            f"a claim cannot shrink; {WAY_OUT}",
             "'a claim cannot shrink: its size is ' + oldSelf.size + ', and was to become ' + self.size + "
-            f"'; {_WAY_OUT}'",
+            f"'; {WAY_OUT}'",
             ".size",
         ),
         _unchangeable("storageClass", "the default class"),

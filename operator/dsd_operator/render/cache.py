@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from dsd_operator.api import DSDDeployment
+from dsd_operator.api.cache import WAY_OUT
 from dsd_operator.api.quantity import parse
 from dsd_operator.render.fit import Fit
 from dsd_operator.render.names import names_for
@@ -15,8 +16,6 @@ from dsd_operator.render.owner import child_metadata
 
 API_VERSION: Final = "v1"
 KIND: Final = "PersistentVolumeClaim"
-
-_WAY_OUT: Final = "set it back, or make a claim of your own, copy what is worth keeping, and name it in existingClaim"
 
 
 def claim_name(resource: DSDDeployment) -> str | None:
@@ -65,8 +64,8 @@ def fitted(claim: Mapping[str, Any], live: Mapping[str, Any]) -> Fit:
         problems.append(f"cache.size is {asked}, the claim has {has}, and that cannot change before it is bound")
     if parse(has) > parse(asked) or not bound:
         spec["resources"] = {"requests": {"storage": has}}
-    growth = f"cache.size was to grow from {has} to {asked}; {_WAY_OUT}" if parse(has) < parse(asked) else ""
-    return Fit({**claim, "spec": spec}, f"{'; '.join(problems)}; {_WAY_OUT}" if problems else "", growth)
+    growth = f"cache.size was to grow from {has} to {asked}; {WAY_OUT}" if parse(has) < parse(asked) else ""
+    return Fit({**claim, "spec": spec}, f"{'; '.join(problems)}; {WAY_OUT}" if problems else "", growth)
 
 
 def _unchangeable(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> Iterator[str]:

@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -73,6 +74,7 @@ class ApiOnlyCluster:
         self._nodes = nodes
         self._state: Path | None = None
         self._plane: ControlPlane | None = None
+        self._starts: list[tuple[datetime, datetime]] = []
 
     def __enter__(self) -> "ApiOnlyCluster":
         root = paths.cache_root() / "api-only"
@@ -118,11 +120,18 @@ class ApiOnlyCluster:
         return self._running.layout.logs
 
     def audit(self, user: str) -> list[dict[str, Any]]:
-        """The audit events of every answered request of a user, oldest first; needs ``audit=True``."""
+        """The audit events of every answered request of a user, oldest first; needs ``audit=True``.
+
+        Without those of a :meth:`start_apiserver`: until its copy of the roles is complete, the API server refuses all.
+        """
         with self._running.audit_log.open() as lines:
             events = [json.loads(line) for line in lines if line.endswith("\n")]
         # Whoever is not let in, a token that has expired for example, has no name in the record.
-        return [event for event in events if event["user"].get("username") == user]
+        return [event for event in events if event["user"].get("username") == user and not self._was_starting(event)]
+
+    def _was_starting(self, event: dict[str, Any]) -> bool:
+        received = datetime.fromisoformat(event["requestReceivedTimestamp"])
+        return any(began <= received <= ready for began, ready in self._starts)
 
     def stop_apiserver(self) -> None:
         """Stop the API server: clients see refused connections. etcd and the controllers stay."""
@@ -131,7 +140,9 @@ class ApiOnlyCluster:
     def start_apiserver(self) -> None:
         """Start the API server again, with all its data, and wait until it and the controllers work."""
         plane = self._running
+        began = datetime.now(UTC)
         components.start(plane.layout, control_plane.apiserver(plane))
+        self._starts.append((began, datetime.now(UTC)))
         components.start(plane.layout, control_plane.controller_manager(plane))
 
     def restart_etcd(self) -> None:

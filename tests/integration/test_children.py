@@ -10,6 +10,7 @@ from dsd_operator.render.context import RenderContext
 from dsd_operator.render.workload import workload
 from dsd_runtime.protocol import Revision
 from tests.integration.world import CHILDREN, FIRST, NAME, World
+from tools.testbed.kube import Json
 from tools.testbed.waiting import wait_for
 
 pytestmark = pytest.mark.integration
@@ -98,22 +99,27 @@ def test_a_request_of_its_own_that_is_carried_out_late_is_put_right(world: World
     assert world.wait_child("Deployment")["metadata"]["generation"] >= made["metadata"]["generation"] + 2
 
 
-def test_an_object_of_somebody_else_is_left_alone_until_it_goes(world: World) -> None:
-    mine = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME, "namespace": world.namespace}}
-    theirs = world.kube.apply({**mine, "data": {"theirs": "yes"}})
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("ConfigMap", {"data": {"theirs": "yes"}}),
+        ("ServiceAccount", {"metadata": {"annotations": {"cloud.example/role": "admin"}}}),
+    ],
+)
+def test_an_object_of_somebody_else_is_left_alone_until_it_goes(world: World, kind: str, content: Json) -> None:
+    named = {"name": NAME, "namespace": world.namespace, **content.get("metadata", {})}
+    theirs = world.kube.apply({"apiVersion": "v1", "kind": kind, **content, "metadata": named})
     world.operator()
     world.create()
     condition = world.wait_condition("Ready", status="False", reason="ForeignObject")
-    assert f"ConfigMap {NAME}" in condition["message"] or (
-        "ConfigMap" in condition["message"] and NAME in condition["message"]
-    )
-    assert world.child("ConfigMap") == theirs
-    for kind in ("ServiceAccount", "Service"):
-        world.wait_child(kind)
-    assert world.child("Deployment") is None, "its pods would mount what is not ours"
+    assert condition["message"].startswith(f"{kind} {NAME}: a {kind} of this name exists and is not ours")
+    assert world.child(kind) == theirs
+    for other in {"ServiceAccount", "ConfigMap", "Service"} - {kind}:
+        world.wait_child(other)
+    assert world.child("Deployment") is None, "its pods would mount what is not ours, or run as it"
     assert "ForeignObject" in {event["reason"] for event in world.events()}
 
-    world.kube.delete("ConfigMap", world.namespace, NAME)
+    world.kube.delete(kind, world.namespace, NAME)
     world.wait_stored(FIRST)
     world.wait_child("Deployment")
     world.wait_status("another reason", lambda s: "ForeignObject" not in {c["reason"] for c in s["conditions"]})

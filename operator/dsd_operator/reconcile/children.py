@@ -10,12 +10,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from dsd_operator.cluster.client import Client
-from dsd_operator.cluster.resources import CONFIG_MAP
+from dsd_operator.cluster.resources import CONFIG_MAP, SERVICE_ACCOUNT
 from dsd_operator.reconcile import history, optional
 from dsd_operator.reconcile.apply import Report, apply_one
 from dsd_operator.reconcile.memory import Memory
 from dsd_operator.render.extras import BY_KIND, EXTRAS
-from dsd_operator.render.workload import KINDS
+from dsd_operator.render.workload import KINDS, accounts
+from dsd_operator.status.observed import ApplyFailure
 
 _MOUNTED: Final = frozenset({CONFIG_MAP.kind, *(extra.kind for extra in EXTRAS if extra.needed_by_pods)})
 """What pods find by a name alone, whoever made what has it."""
@@ -34,21 +35,28 @@ async def bring_needed(
 ) -> Report:
     """Apply what pods need, and then the workload; raises nothing for a child that fails: the report says so.
 
-    While a stranger's object has the name of one that they would mount, the workload is left as it is (so too where
-    `held`): its pods would read what is not ours, and write to it. One that is merely refused holds up nothing, since a
-    pod waits for what is not there.
+    While a stranger's object has the name of one that they would mount, or run as, the workload is left as it is (so
+    too where `held`): its pods would read what is not ours, write to it, or have rights that nobody gave them. One that
+    is merely refused holds up nothing, since a pod waits for what is not there.
     """
+    last = [m for m in manifests if m["kind"] in KINDS]
     report = await _all(
         optional.bring(client, m, memory) if m["kind"] in BY_KIND else apply_one(client, m, live.get(m["kind"]), memory)
         for m in manifests
         if m["kind"] not in KINDS
     )
-    strange = any(failure.foreign and failure.kind in _MOUNTED for failure in report.failures)
+    strange = any(failure.foreign and _is_used(failure, last) for failure in report.failures)
     report = replace(report, holds=report.holds or strange)
     if report.holds or held:
         return report
-    last = [m for m in manifests if m["kind"] in KINDS]
     return report + await _all(apply_one(client, m, live.get(m["kind"]), memory) for m in last)
+
+
+def _is_used(failure: ApplyFailure, workloads: Sequence[Object]) -> bool:
+    """Whether pods would use the object of this name. The account is theirs unless the podTemplate names another."""
+    if failure.kind == SERVICE_ACCOUNT.kind:
+        return any(failure.name in accounts(workload) for workload in workloads)
+    return failure.kind in _MOUNTED
 
 
 async def bring_beside(

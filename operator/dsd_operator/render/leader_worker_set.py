@@ -125,6 +125,12 @@ def _engine(template: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def templates(spec: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """The pods in the spec of a LeaderWorkerSet: a leader's, a worker's."""
+    described = spec["leaderWorkerTemplate"]
+    return described["leaderTemplate"], described["workerTemplate"]
+
+
 def members(names: Names) -> str:
     """Selector of the StatefulSets that its controller makes: one for the leaders, one for each group's workers."""
     return joined({_SET_LABEL: names.group})

@@ -1,5 +1,6 @@
 """The workload: what makes and keeps the pods of a resource. A Deployment, or a LeaderWorkerSet for several nodes."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from dsd_operator.api import DSDDeployment
@@ -33,3 +34,10 @@ def pods_of(resource: DSDDeployment, context: RenderContext) -> dict[str, Any]:
     """
     template = pod_template(resource, context.runtime_image, context.fs_group)
     return groups.pods(resource, template) if groups.is_wanted(resource) else {"template": template}
+
+
+def accounts(manifest: Mapping[str, Any]) -> frozenset[str]:
+    """The ServiceAccounts that the pods of a workload run as; a podTemplate may name one that is not ours."""
+    spec = manifest["spec"]
+    templates = groups.templates(spec) if manifest["kind"] == groups.KIND else (spec["template"],)
+    return frozenset(str(template["spec"].get("serviceAccountName", "")) for template in templates)

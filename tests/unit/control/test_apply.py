@@ -171,17 +171,34 @@ def stranger(kind: str) -> Json:
     return {"kind": kind, "metadata": {"name": "demo", "uid": "f"}, "spec": spec}
 
 
-@pytest.mark.parametrize("kind", ["ConfigMap", "PersistentVolumeClaim"])
-async def test_no_pod_mounts_what_is_a_stranger_s(server: FakeServer, memory: Memory, kind: str) -> None:
+GROUPS: Json = {"engine.nodes": 2, "engine.tensorParallelSize": 2}
+
+
+@pytest.mark.parametrize(("changes", "workload"), [({}, "Deployment"), (GROUPS, "LeaderWorkerSet")])
+@pytest.mark.parametrize("kind", ["ServiceAccount", "ConfigMap", "PersistentVolumeClaim"])
+async def test_no_pod_mounts_what_is_a_stranger_s_or_runs_as_one(
+    server: FakeServer, memory: Memory, kind: str, changes: Json, workload: str
+) -> None:
     server.live[kind] = stranger(kind)
-    report = await run(server, memory, **CACHE)
-    assert {"ServiceAccount", "Service"} <= set(server.applied)
-    assert not {kind, "Deployment"} & set(server.applied)
+    report = await run(server, memory, **CACHE, **changes)
+    assert {"ServiceAccount", "ConfigMap", "Service"} - {kind} <= set(server.applied)
+    assert not {kind, workload} & set(server.applied)
     (failure,) = report.failures
     assert (failure.kind, failure.foreign) == (kind, True)
     del server.live[kind]
-    assert not (await run(server, memory, **CACHE)).failures
-    assert server.applied[-2:] == [kind, "Deployment"]
+    assert not (await run(server, memory, **CACHE, **changes)).failures
+    assert server.applied[-2:] == [kind, workload]
+
+
+@pytest.mark.parametrize(("changes", "workload"), [({}, "Deployment"), (GROUPS, "LeaderWorkerSet")])
+async def test_an_account_that_no_pod_runs_as_holds_up_nothing(
+    server: FakeServer, memory: Memory, changes: Json, workload: str
+) -> None:
+    server.live["ServiceAccount"] = stranger("ServiceAccount")
+    another = {"podTemplate": {"spec": {"serviceAccountName": "theirs"}}}
+    report = await run(server, memory, **another, **changes)
+    assert [failure.kind for failure in report.failures] == ["ServiceAccount"]
+    assert workload in server.applied
 
 
 async def test_a_workload_that_is_there_stays_as_it_is_then(server: FakeServer, memory: Memory) -> None:

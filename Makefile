@@ -52,15 +52,22 @@ test-unit: venv ## Tests that need nothing else: unit, golden, contract
 test-engine: venv ## The runtime in a real vLLM on the CPU
 	@$(PYTEST) -m "engine and not long"
 
-test-integration: venv ## The operator on a real API server
-	@$(PYTEST) -m "integration and not long"
+CAMPAIGNS = tests/faults tests/campaign
 
-.PHONY: test-first test-beside
+test-integration: venv ## The operator on a real API server
+	@$(PYTEST) -m "integration and not long" $(addprefix --ignore=,$(CAMPAIGNS))
+
+.PHONY: test-faults test-first test-beside test-engine-then-faults
+test-faults: venv ## The same with faults and changes of every kind: the short cuts of the campaigns
+	@$(PYTEST) -m "integration and not long" $(CAMPAIGNS)
+
 test-first: venv ## lint, check-generated and test-unit at the same time
 	@$(RUN) $(PY) -m tools.side_by_side lint check-generated test-unit
 
-test-beside: venv ## test-engine and test-integration at the same time
-	@$(RUN) $(PY) -m tools.side_by_side test-engine test-integration
+test-beside: venv ## test-integration, and at the same time the others that need no node: two lanes of equal length
+	@$(RUN) $(PY) -m tools.side_by_side test-engine-then-faults test-integration
+
+test-engine-then-faults: test-engine test-faults ## The shorter stages, one after the other
 
 test-e2e: venv ## A real node, real pods
 	@$(RUN) $(PY) -m tools.with_node $(PY) -m pytest -m "e2e and not long"

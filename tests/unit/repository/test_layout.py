@@ -73,7 +73,22 @@ def test_make_test_runs_everything() -> None:
         ["make", "--dry-run", "test-first", "test-beside"], cwd=REPOSITORY, capture_output=True, text=True, check=True
     ).stdout
     assert "tools.side_by_side lint check-generated test-unit" in recipes
-    assert "tools.side_by_side test-engine test-integration" in recipes
+    assert "tools.side_by_side test-engine-then-faults test-integration" in recipes
+    assert _targets()["test-engine-then-faults"].split() == ["test-engine", "test-faults"]
+
+
+def test_no_test_on_an_api_server_falls_between_the_stages() -> None:
+    recipes = subprocess.run(
+        ["make", "--dry-run", "test-integration", "test-faults"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    left_out = set(re.findall(r"--ignore=(\S+)", recipes))
+    taken = [line for line in recipes.splitlines() if "--ignore" not in line and "integration" in line]
+    assert left_out
+    assert [set(re.findall(r"tests/\S+", line)) for line in taken] == [left_out]
 
 
 def test_lint_runs_every_linter() -> None:

@@ -43,6 +43,9 @@ _LOOK_FOR_CRD_SECONDS: Final = 2.0
 _LONGEST_PAUSE_SECONDS: Final = 15.0
 """Before another start. The kubelet's probes find nobody meanwhile, and they are patient for longer."""
 
+_LOOK_SHARE: Final = 0.3
+"""Of the resync's interval: less than lies between any two of its passes over one resource, however they are spread."""
+
 _STEADY_SECONDS: Final = 60.0
 """Watches that lived this long were no failed start."""
 
@@ -90,6 +93,7 @@ def build(settings: Settings, clock: Callable[[], float], loop: asyncio.Abstract
         _neighbours(settings),
         _now,
         clock,
+        settings.resync_seconds * _LOOK_SHARE,
     )
     workers = Workers(queue, wakeups, reconciler, metrics, clock)
     health = Health(clock, watches, workers.longest_pass)

@@ -4,6 +4,7 @@ Another version of the operator is one that would render other pods: here, with 
 """
 
 import json
+from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
@@ -161,6 +162,36 @@ def test_what_runs_is_taken_over_when_the_history_was_deleted(world: World) -> N
     assert again["data"] == lost["data"], "what our own manager had applied, and nothing else"
     after = world.wait_child("Deployment")
     assert after["spec"] == before["spec"]
+
+
+def test_the_revision_in_use_comes_back_as_it_was_and_no_older_one_does(world: World) -> None:
+    """By the resync, for no watch shows it: from the operator's memory, and not as it would render the pods now."""
+    world.operator(RUNTIME_IMAGE=OLD)
+    world.create()
+    wait_revisions(world, 1)
+    world.patch(engine={"maxNumSeqs": 32})
+    wait_revisions(world, 1, 2)
+    handed_over(world, RUNTIME_IMAGE=NEW, RESYNC_SECONDS="1")
+    before, sets = generation(world), replica_sets(world)
+    older, used = wait_revisions(world, 1, 2)
+    for lost in (older, used):
+        world.kube.delete(KIND, world.namespace, lost["metadata"]["name"])
+
+    (again,) = wait_revisions(world, 2)
+    assert again["metadata"]["uid"] != used["metadata"]["uid"]
+    for part in ("name", "labels", "annotations", "ownerReferences"):
+        assert again["metadata"][part] == used["metadata"][part]
+    assert again["data"] == used["data"]
+    writes, passes = world.operators[-1].writes(), world.operators[-1].metric("dsd_operator_reconcile_total")
+    wait_for("more passes", lambda: world.operators[-1].metric("dsd_operator_reconcile_total") - passes, more(4), 30)
+    assert world.operators[-1].writes() == writes
+    assert [r["metadata"]["uid"] for r in revisions(world)] == [again["metadata"]["uid"]]
+    assert (generation(world), replica_sets(world)) == (before, sets)
+
+
+def more(count: float) -> Callable[[float], bool]:
+    """Whether there were more than so many."""
+    return lambda found: found > count
 
 
 def test_a_deployment_that_was_deleted_comes_back_as_it_was(world: World) -> None:

@@ -3,9 +3,11 @@
 Read when the operator meets a resource and when its envelope changes; in between, memory knows. Written before the
 workload, so that an operator that ends between any two writes finds its way. Where the history cannot be read, the
 workload is left as it is, and everything else goes on.
+
+No watch shows ControllerRevisions: there are ten for each resource, and only one of them matters. It is looked for with
+the resync instead.
 """
 
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,12 +19,12 @@ from dsd_operator.api.envelope import envelope, envelope_hash
 from dsd_operator.cluster import resources
 from dsd_operator.cluster.client import FIELD_MANAGER, Client
 from dsd_operator.cluster.errors import ApiError
-from dsd_operator.cluster.ownership import Claim, claim
-from dsd_operator.reconcile.apply import Report, failed
+from dsd_operator.cluster.ownership import Claim, claim, controller
+from dsd_operator.reconcile.apply import Report, apply_one, failed
 from dsd_operator.reconcile.memory import Kept, Memory
 from dsd_operator.render.context import RenderContext
 from dsd_operator.render.history import KIND, Running, choose, expired, is_readable
-from dsd_operator.render.labels import selector_string
+from dsd_operator.render.labels import joined, selector_string
 from dsd_operator.render.names import names_for
 from dsd_operator.render.owner import owner_reference
 from dsd_operator.render.plan import digest, plan
@@ -53,8 +55,9 @@ async def planned(
     used = memory.used
     if used is None:
         return Planned(plan(resource, context))
-    manifests = plan(resource, replace(context, pods=json.loads(used.described)))
-    return Planned(manifests if used.manifest is None else (json.loads(used.manifest), *manifests))
+    revision = used.manifest
+    manifests = plan(resource, replace(context, pods=revision["data"]["pods"]))
+    return Planned(manifests if used.stored else (revision, *manifests))
 
 
 def _without_workload(manifests: Sequence[Object], error: ApiError) -> Planned:
@@ -71,8 +74,8 @@ async def _read(
     wanted, used = envelope_hash(envelope(resource.spec)), memory.used
     if used is not None and used.envelope == wanted:
         written = memory.applied.get(KIND)
-        if used.manifest and written is not None and written.digest == digest(json.loads(used.manifest)):
-            memory.used = replace(used, manifest=None)
+        if not used.stored and written is not None and written.digest == digest(used.manifest):
+            memory.used = replace(used, stored=True)
         return
     memory.used, memory.expired = None, ()
     if envelope_problems(resource):
@@ -86,10 +89,44 @@ async def _read(
     memory.used, memory.expired = Kept.of(pods), tuple(expired(revisions, pods))
 
 
+async def keep(client: Client, memory: Memory, now: float, interval: float) -> Report:
+    """Write the revision in use again if it is gone or is another one; looked for once in `interval` seconds. Raises
+    nothing: what cannot be read is as it was, for all that is known.
+
+    Only in this one is what the pods are made from. Of older ones somebody may have had enough.
+    """
+    used = memory.used
+    if memory.looked_at is None:
+        memory.looked_at = now
+    if used is None or not used.stored or now - memory.looked_at < interval:
+        return Report()
+    memory.looked_at = now
+    wanted = used.manifest
+    try:
+        found = await client.list(
+            resources.CONTROLLER_REVISION, wanted["metadata"]["namespace"], joined(wanted["metadata"]["labels"])
+        )
+    except ApiError as error:
+        _log.debug("Cannot look for the ControllerRevision in use: %s", error.message)
+        return Report()
+    if any(_is_same(revision, wanted) for revision in found):
+        return Report()
+    memory.used = replace(used, stored=False)  # until it is written: where that fails, the next pass tries again
+    memory.applied.pop(KIND, None)
+    return await apply_one(client, wanted, None, memory)
+
+
+def _is_same(revision: Object, wanted: Object) -> bool:
+    """Its data needs no look: the API server lets nobody change them."""
+    owner = controller(wanted)
+    known = [(r["metadata"]["name"], r["revision"]) for r in (revision, wanted)]
+    return owner is not None and known[0] == known[1] and claim(revision, owner) is Claim.OURS
+
+
 async def prune(client: Client, memory: Memory) -> Report:
     """Delete the revisions that are too many, once the one in use is written. What fails is tried again the next time
     that the history is read."""
-    if memory.used is None or memory.used.manifest is not None:
+    if memory.used is None or not memory.used.stored:
         return Report()
     old: Sequence[Object]
     old, memory.expired = memory.expired, ()

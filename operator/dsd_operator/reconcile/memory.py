@@ -57,20 +57,26 @@ class Crash:
 
 @dataclass(frozen=True)
 class Kept:
-    """The description of the pods for the envelope of this hash, as JSON.
+    """The ControllerRevision with the description of the pods for the envelope of this hash, as JSON.
 
-    Parsed it takes ten times the memory, and there is one for each resource.
+    Parsed it takes ten times the memory, and there is one for each resource. `stored`: the API server had exactly this
+    when it was last asked.
     """
 
     envelope: str
-    described: str
-    manifest: str | None
-    """The ControllerRevision that holds it; None once the API server has exactly this."""
+    text: str
+    stored: bool
 
     @classmethod
     def of(cls, pods: Pods) -> "Kept":
         """What is to be known of `pods` in later passes."""
-        return cls(pods.envelope, json.dumps(pods.described), None if pods.stored else json.dumps(pods.manifest))
+        return cls(pods.envelope, json.dumps(pods.manifest), pods.stored)
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """The ControllerRevision."""
+        found: Mapping[str, Any] = json.loads(self.text)
+        return found
 
 
 @dataclass
@@ -92,6 +98,8 @@ class Memory:
     """Restarts of the engine container by the pod's uid, as the last pass saw them; None before the first one."""
     used: Kept | None = None
     """The description of the pods for the latest envelope that could be used; None before the history is read."""
+    looked_at: float | None = None
+    """When it was last seen that the API server has it (monotonic seconds); None before the first look."""
     expired: tuple[Mapping[str, Any], ...] = ()
     """Revisions to delete once that one is written."""
     crashes: dict[str, Crash] = field(default_factory=dict)

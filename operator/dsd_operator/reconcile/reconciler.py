@@ -95,6 +95,8 @@ class Reconciler:
     now: Callable[[], datetime]
     clock: Callable[[], float]
     """Monotonic seconds."""
+    look_seconds: float
+    """Between two looks at what no watch shows and no pass reads."""
     _memories: dict[Key, Memory] = field(default_factory=dict)
 
     async def reconcile(self, key: Key) -> Done:
@@ -159,6 +161,7 @@ class Reconciler:
                 break
             overtaken = pods.overtaken or overtaken
         children += await handover.release(self.client, resource, snapshot.observed)
+        children += await history.keep(self.client, memory, self.clock(), self.look_seconds)
         return _Work(snapshot, revision, target.hash, children, pods)
 
     async def _push(self, target: Target, snapshot: Snapshot, memory: Memory) -> push.Report:

@@ -1,15 +1,20 @@
-"""Reading the history of a resource's pods: what follows where it cannot be read."""
+"""Reading the history of a resource's pods: what follows where it cannot be read, or where its newest part is gone."""
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
 
-from dsd_operator.cluster.errors import Retry
+from dsd_operator.cluster.errors import ApiError, Forbidden, Retry
 from dsd_operator.reconcile import history
+from dsd_operator.reconcile.apply import Report, apply_one
 from dsd_operator.reconcile.memory import Memory
+from dsd_operator.render.history import KIND
+from dsd_operator.render.labels import joined
 from dsd_operator.status.blockers import beside_blocker, spec_blocker
 from dsd_operator.status.observed import Outcome
 from dsd_operator.status.reasons import Reason
+from tests.unit.control.test_apply import FakeServer, Json
 from tests.unit.resources import CONTEXT, resource
 
 
@@ -37,3 +42,110 @@ async def test_a_workload_that_is_left_as_it_is_is_not_rolled_out(changes: dict[
     assert blocker.reason is Reason.APPLY_FAILED
     assert "the history of the pods cannot be read: busy" in blocker.message
     assert beside_blocker(outcome) is None
+
+
+class Server(FakeServer):
+    """Lists its ControllerRevision to whoever asks for its labels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looks = 0
+        self.silent: ApiError | None = None
+
+    async def list(self, _: object, namespace: str, selector: str) -> list[Json]:
+        self.looks += 1
+        if self.silent is not None:
+            raise self.silent
+        found = self.live.get(KIND)
+        labels = found["metadata"]["labels"] if found is not None else {}
+        fits = set(selector.split(",")) <= set(joined(labels).split(","))
+        return [found] if found is not None and namespace == "team-a" and fits else []
+
+
+INTERVAL = 100.0
+
+
+class History:
+    """One resource whose revision is stored; each call is a pass."""
+
+    def __init__(self) -> None:
+        self.server, self.memory = Server(), Memory("uid")
+        self.client: Any = self.server
+
+    async def run(self, now: float) -> Report:
+        """What a pass does with the history at this time."""
+        planned = await history.planned(self.client, resource(), self.server.live, CONTEXT, self.memory)
+        report = Report()
+        for manifest in planned.manifests:
+            if manifest["kind"] == KIND:
+                report += await apply_one(self.client, manifest, None, self.memory)
+        return report + await history.keep(self.client, self.memory, now, INTERVAL)
+
+
+@pytest.fixture
+async def kept() -> History:
+    made = History()
+    await made.run(0)
+    await made.run(0)
+    made.server.looks = 0
+    return made
+
+
+async def test_the_revision_in_use_is_looked_for_in_intervals_and_left_alone(kept: History) -> None:
+    for now in (1, 99, 100, 101, 199, 200):
+        assert await kept.run(now) == Report()
+    assert (kept.server.looks, kept.server.applied) == (2, [KIND])
+
+
+async def test_one_that_is_gone_is_written_as_it_was(kept: History) -> None:
+    before = kept.server.live.pop(KIND)
+    await kept.run(99)
+    assert KIND not in kept.server.live
+    (again,) = (await kept.run(100)).applied
+    assert {**again, "metadata": None} == {**before, "metadata": None}
+    assert again["metadata"]["annotations"] == before["metadata"]["annotations"]
+    assert await kept.run(101) == Report()
+    assert kept.server.applied == [KIND, KIND]
+
+
+def _leave(revision: Json) -> None:
+    revision["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
+
+
+def _give_away(revision: Json) -> None:
+    del revision["metadata"]["ownerReferences"]
+
+
+def _take_label(revision: Json) -> None:
+    revision["metadata"]["labels"].popitem()
+
+
+def _renumber(revision: Json) -> None:
+    revision["revision"] = 7
+
+
+@pytest.mark.parametrize("change", [_leave, _give_away, _take_label, _renumber])
+async def test_one_that_somebody_changed_is_set_back(kept: History, change: Any) -> None:
+    before = deepcopy(kept.server.live[KIND])
+    change(kept.server.live[KIND])
+    await kept.run(100)
+    assert {**kept.server.live[KIND], "metadata": None} == {**before, "metadata": None}
+    for part in ("labels", "ownerReferences"):
+        assert kept.server.live[KIND]["metadata"][part] == before["metadata"][part]
+
+
+async def test_one_that_cannot_be_written_is_tried_again_in_every_pass(kept: History) -> None:
+    del kept.server.live[KIND]
+    kept.server.refuse[KIND] = Forbidden(403, "quota")
+    for now in (100, 101):
+        report = await kept.run(now)
+        assert ([failure.kind for failure in report.failures], report.retry) == ([KIND], True)
+    kept.server.refuse.clear()
+    await kept.run(102)
+    assert KIND in kept.server.live
+
+
+async def test_one_that_cannot_be_looked_for_is_no_fault(kept: History) -> None:
+    kept.server.silent = Retry(503, "busy")
+    assert await kept.run(100) == Report()
+    assert kept.server.applied == [KIND]

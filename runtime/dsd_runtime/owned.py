@@ -36,6 +36,7 @@ TYPED_OPTIONS: Final[Mapping[str, str]] = {
     "--quantization": "spec.engine.quantization",
     "--tensor-parallel-size": "spec.engine.tensorParallelSize",
     "--gpu-memory-utilization": "spec.engine.gpuMemoryUtilization",
+    "--shutdown-timeout": "spec.rollout.drainTimeoutSeconds",
 }
 """Options with a field of their own; --max-model-len is one too, but has a value that no field can express."""
 
@@ -57,6 +58,11 @@ OWNED_GROUPS: Final = (
         _typed("spec.engine."),
         "this has a field of its own in spec.engine (maxNumSeqs, dtype, quantization, tensorParallelSize, "
         "gpuMemoryUtilization); use the field",
+    ),
+    OwnedGroup(
+        _typed("spec.rollout."),
+        "the pod's grace period must be longer than this, or running requests are cut; set "
+        "spec.rollout.drainTimeoutSeconds, which both follow",
     ),
     OwnedGroup(
         (

@@ -243,6 +243,9 @@ ARGUMENTS: Final = (
         "-qfp8", "-tp, '2'", "'-tp=2'", "--tensor-parallel, '2'", "--gpu-memory-utilization=0.5",
         "--device-memory-utilization=0.5", "--gpu_mem, '0.5'",
     )),
+    *(Case(f"drain {item}", _argument(item), "set spec.rollout.drainTimeoutSeconds") for item in (
+        "--shutdown-timeout, '50'", "--shutdown-timeout=50", "--shutdown_timeout=50", "--shut, '0'",
+    )),
     *(Case(f"listening {item}", _argument(item), "rely on plain HTTP") for item in (
         "--host, 0.0.0.0", "--port=9000", "--por, '9000'", "--uds=/tmp/s", "--root-path=/x", "--headless", "--grpc",
         "--ssl-keyfile=/k", "--ssl_certfile, /c", "--enable-ssl-refresh", "--no-enable-ssl-refresh",

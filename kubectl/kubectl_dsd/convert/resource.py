@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dsd_operator.api import InvalidResource, constants, parse
+from dsd_operator.api import InvalidResource, Spec, constants, parse
+from dsd_operator.render.lifecycle import grace_seconds
 from dsd_operator.render.preflight import problems
 from dsd_runtime.schedule import MAX_BATCH_SIZE
 from kubectl_dsd.convert import images, speculative
@@ -122,6 +123,8 @@ def _spec(launch: Launch, arguments: Sorted, model: str, name: str, choices: Cho
     spec |= {"replicas": launch.replicas} if launch.replicas is not None else {}
     spec |= _resources(launch, found.devices, values, report)
     spec |= launch.spec
+    rollout = {**launch.spec.get("rollout", {}), **_under("rollout", arguments.fields)}
+    spec |= {"rollout": rollout} if rollout else {}
     return spec | ({"podTemplate": launch.pod_template} if launch.pod_template else {})
 
 
@@ -218,7 +221,20 @@ def _judge(body: Json, report: Report) -> None:
     """What the API server's rules and the operator's preflight would say."""
     metadata = {"namespace": "default", **body["metadata"]}
     try:
-        found = problems(parse({**body, "metadata": metadata}))
+        resource = parse({**body, "metadata": metadata})
     except InvalidResource as error:
-        found = list(error.problems)
-    report.problems += found
+        report.problems += error.problems
+        return
+    report.problems += problems(resource)
+    _note_grace(resource.spec, report)
+
+
+def _note_grace(spec: Spec, report: Report) -> None:
+    """A grace period of the input takes the place of the operator's, which leaves running requests their time."""
+    given, needed = spec.pod_template.get("spec", {}).get("terminationGracePeriodSeconds"), grace_seconds(spec)
+    if given is not None and given < needed:
+        report.note(
+            "podTemplate.spec.terminationGracePeriodSeconds",
+            f"{given} s end a pod before its running requests may; leave it out for the {needed} s that "
+            f"rollout.drainTimeoutSeconds {spec.rollout.drain_timeout_seconds} takes",
+        )

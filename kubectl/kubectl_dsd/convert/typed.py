@@ -70,4 +70,5 @@ TYPED: Final[Mapping[str, Callable[[Sequence[str]], Typed]]] = {
     "--quantization": _one("engine.quantization", str),
     "--tensor-parallel-size": _one("engine.tensorParallelSize", _integer),
     "--gpu-memory-utilization": _one("engine.gpuMemoryUtilization", _share),
+    "--shutdown-timeout": _one("rollout.drainTimeoutSeconds", _integer),
 }

@@ -10,9 +10,11 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from dsd_operator.api import parse
+from dsd_operator.api import Spec, parse
 from dsd_operator.render.arguments import engine_arguments
-from dsd_runtime.serve import split
+from dsd_operator.render.environment import engine_environment
+from dsd_runtime.protocol import DRAIN_TIMEOUT_ENV
+from dsd_runtime.serve import SHUTDOWN, split
 from kubectl_dsd.convert.command import convert
 from tests.unit.runtime_core.serve_parser import command_line
 
@@ -94,10 +96,18 @@ def outcome(result: Result) -> Outcome:
 
 def rendered(resource: dict[str, Any]) -> list[str]:
     """The arguments that `vllm serve` gets in the pod: rendered by the operator, expanded by the kubelet, our own
-    options taken out by dsd-serve."""
+    options taken out by dsd-serve, which adds the time to drain; where the resource names none, the operator's
+    30 s take the place of vLLM's 0, and nothing is compared."""
     body = {**resource, "metadata": {"namespace": "default", **resource["metadata"]}}
-    arguments = [word.replace("$$", "$") for word in engine_arguments(parse(body).spec)]
-    return list(split(arguments).vllm)
+    spec = parse(body).spec
+    arguments = [word.replace("$$", "$") for word in engine_arguments(spec)]
+    named = "drainTimeoutSeconds" in resource["spec"].get("rollout", {})
+    return [*split(arguments).vllm, *([SHUTDOWN, _variable(spec, DRAIN_TIMEOUT_ENV)] if named else [])]
+
+
+def _variable(spec: Spec, name: str) -> str:
+    (value,) = [variable["value"] for variable in engine_environment(spec) if variable["name"] == name]
+    return str(value)
 
 
 def vllm_reads(arguments: Sequence[str]) -> Namespace | None:

@@ -74,6 +74,21 @@ def test_typed_fields(arguments: list[str], field: str, value: object) -> None:
     same_engine(["acme/t", *arguments, "-sc", NGRAM], found.resource)
 
 
+@pytest.mark.parametrize("arguments", [["--shutdown-timeout", "50"], ["--shutdown_timeout=50"], ["--shut", "50"]])
+def test_the_time_to_drain(arguments: list[str]) -> None:
+    """Beside its field, it would make a pod's grace period too short."""
+    found = vllm(*arguments, "-sc", NGRAM)
+    assert found.spec["rollout"] == {"drainTimeoutSeconds": 50}
+    assert "extraArgs" not in found.spec.get("engine", {})
+    same_engine(["acme/t", *arguments, "-sc", NGRAM], found.resource)
+
+
+@pytest.mark.parametrize(("value", "words_"), [("-1", "greater than or equal to 0"), ("5s", "must be a whole number")])
+def test_a_time_to_drain_that_is_none(value: str, words_: str) -> None:
+    found = vllm(f"--shutdown-timeout={value}", "-sc", NGRAM)
+    assert (found.code, words_ in found.stderr) == (2, True), found.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "words_"),
     [

@@ -97,6 +97,15 @@ def test_a_deployment() -> None:
     ]
 
 
+def test_the_time_to_drain_and_a_grace_period_that_cuts_it() -> None:
+    pod = DEPLOYMENT.replace("- --port\n", "- --shutdown-timeout=50\n        - --port\n")
+    found = text(pod.replace("nodeSelector:", "terminationGracePeriodSeconds: 60\n      nodeSelector:"))
+    assert found.spec["rollout"] == {"maxSurge": 1, "maxUnavailable": 0, "drainTimeoutSeconds": 50}
+    assert found.noted("terminationGracePeriodSeconds", "leave it out for the 85 s", "drainTimeoutSeconds 50")
+    found = text(pod.replace("nodeSelector:", "terminationGracePeriodSeconds: 85\n      nodeSelector:"))
+    assert not found.noted("terminationGracePeriodSeconds")
+
+
 def test_the_pod_around_the_engine_is_the_same() -> None:
     pod = pod_of(text(DEPLOYMENT))
     engine = next(c for c in pod["containers"] if c["name"] == "engine")

@@ -68,7 +68,10 @@ def check(line: list[str], used: set[str]) -> None:
     assert first["speculative_config"] == second["speculative_config"]
 
 
-BOUNDED = {"--max-num-seqs", "--max-model-len", "--tensor-parallel-size", "--gpu-memory-utilization"}
+BOUNDED = {
+    *("--max-num-seqs", "--max-model-len", "--tensor-parallel-size", "--gpu-memory-utilization"),
+    "--shutdown-timeout",
+}
 """Typed options whose value the resource bounds more tightly than vLLM's parser, which takes any number."""
 
 

@@ -28,6 +28,7 @@ def _message(*items: str) -> str:
         (["-sc", "{}"], "extraArgs[0]: '-sc' (--speculative-config): speculative decoding is described by"),
         (["--seed", "0", "--max_num_seqs=8"], "extraArgs[2]: '--max_num_seqs' (--max-num-seqs): this has a field"),
         (["--served-model-name", "a", "b"], "set spec.model.servedNames instead"),
+        (["--shutdown_t=50"], "'--shutdown_t' (--shutdown-timeout): this has a field of its own; set spec.rollout"),
         (["--max-model-len", "4096"], "set spec.engine.maxModelLen"),
         (["--distributed-executor-backend", "ray"], "only mp and uni stay inside a pod"),
         (["--seed 0"], "'--seed': option and value stand in one item; split into two items"),

@@ -72,13 +72,19 @@ class Workers:
             self._again(key, end.delay if isinstance(end, Retry) else 0.0, "error")
         elif end.retry:
             self._again(key, end.delay, "retry")
+            self._look_again(key, end)
         else:
             self.queue.succeeded(key)
-            if end.again:
-                self.queue.add_after(key, end.again)
+            self._look_again(key, end)
             self._count("gone" if end.gone else "success")
             if end.gone:
                 self.wakeups.forget(key)
+
+    def _look_again(self, key: Key, end: Done) -> None:
+        """Also while something fails: its backoff grows long, and what is looked for is none of it (a workload that is
+        taken over step by step, a kind that may come). Yet never sooner than the API server asked for."""
+        if end.again:
+            self.queue.add_after(key, max(end.again, end.delay))
 
     def _again(self, key: Key, at_least: float, result: str) -> None:
         delay = self.queue.retry(key, at_least)

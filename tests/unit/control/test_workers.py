@@ -109,6 +109,30 @@ async def test_a_failure_is_repeated_with_growing_delays(world: World, end: Any,
     assert world.count(result) == 4
 
 
+@pytest.mark.parametrize(
+    ("end", "gaps"),
+    [
+        (Done(retry=True, again=5.0), [1, 2, 4, 5, 5]),
+        (Done(retry=True, again=5.0, delay=7.0), [7, 7, 7, 7, 7]),
+        (Done(again=5.0), [5, 5]),
+        (Done(retry=True, again=100.0), [1, 2, 4, 8]),
+    ],
+    ids=["longer than that", "the server asks for more", "nothing fails", "shorter than that"],
+)
+async def test_a_failure_does_not_put_off_a_look_that_was_asked_for(world: World, end: Done, gaps: list[float]) -> None:
+    """Something that fails for ever (a quota) has a backoff of a minute, and nothing tells of an unwatched kind."""
+    world.reconciler.ends[A] = end
+    world.wakeups.resource(A)
+    await world.settle()
+    for number, gap in enumerate(gaps, 1):
+        world.clock.advance(gap - 0.1)
+        await world.settle()
+        assert len(world.reconciler.passes) == number
+        world.clock.advance(0.1)
+        await world.settle()
+        assert len(world.reconciler.passes) == number + 1
+
+
 async def test_the_server_s_own_delay_counts(world: World) -> None:
     world.reconciler.ends[A] = Retry(429, "slow down", 30.0)
     world.wakeups.resource(A)

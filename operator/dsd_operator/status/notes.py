@@ -1,6 +1,8 @@
 """Remarks that change no condition: what vLLM resolved differently, and schedules with a catch."""
 
+import re
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from dsd_operator.api import DSDDeployment
 from dsd_operator.render.budget import shortage
@@ -9,6 +11,9 @@ from dsd_operator.render.workload import kind_of
 from dsd_operator.status.observed import Observed, PushResult, PushState
 from dsd_operator.status.pod_notes import pod_notes
 from dsd_runtime.protocol import Envelope
+
+_REFERENCE: Final = re.compile(r"\$\([A-Za-z_][A-Za-z0-9_.-]*\)")
+"""To a variable, in the kubelet's spelling."""
 
 
 def schedule_notes(resource: DSDDeployment, answers: Iterable[PushResult]) -> list[str]:
@@ -37,7 +42,7 @@ def _started_with(answers: Iterable[PushResult]) -> Iterator[str]:
 
 def envelope_notes(resource: DSDDeployment) -> list[str]:
     """Remarks on what the pods are started with."""
-    return [*_small_steps(resource), *_head_not_split(resource), *pod_notes(resource)]
+    return [*_small_steps(resource), *_head_not_split(resource), *_not_expanded(resource), *pod_notes(resource)]
 
 
 def scaling_notes(resource: DSDDeployment, observed: Observed) -> list[str]:
@@ -97,6 +102,16 @@ def _head_not_split(resource: DSDDeployment) -> Iterator[str]:
     asked, target = spec.drafter.tensor_parallel_size, spec.engine.tensor_parallel_size or 1
     if asked is not None and asked != target and spec.drafter.method not in ("draft_model", "dspark"):
         yield f"drafter.tensorParallelSize {asked} has no effect: a head is split like the target model, {target} ways"
+
+
+def _not_expanded(resource: DSDDeployment) -> Iterator[str]:
+    """In a plain pod the kubelet would put the variable's value there. As a password it would be one that all know."""
+    written = [found for argument in resource.spec.engine.extra_args for found in _REFERENCE.findall(argument)]
+    if written:
+        yield (
+            f"engine.extraArgs has {', '.join(dict.fromkeys(written))}, which reaches vLLM as it is written: set what "
+            "vLLM reads from its environment in engine.env, such as VLLM_API_KEY from a Secret"
+        )
 
 
 def _differences(resource: DSDDeployment, envelope: Envelope) -> Iterator[str]:

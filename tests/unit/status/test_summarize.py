@@ -133,6 +133,39 @@ def test_a_model_that_cannot_load_progresses_no_further() -> None:
     assert (old["Available"][0], old["Progressing"]) == ("True", ("False", "ModelNotFound"))
 
 
+def made_from(image: str) -> dict[str, Any]:
+    return {"template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"image": image}]}}}
+
+
+def replica_set(image: str) -> dict[str, Any]:
+    """One that the Deployment's controller has made: with a mark of its own."""
+    spec = made_from(image)
+    spec["template"]["metadata"]["labels"]["pod-template-hash"] = image
+    return {"metadata": {"name": image, "uid": image}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("asked", "sets", "progressing", "ready"),
+    [
+        ("old", ["old"], ("False", "ModelNotFound"), "ModelNotFound"),
+        ("new", ["old", "new"], ("True", "RollingOut"), "RollingOut"),
+        ("new", ["old"], ("True", "RollingOut"), "RollingOut"),
+    ],
+    ids=["the-newest", "being-replaced", "yet-to-be-replaced"],
+)
+def test_what_is_wrong_with_a_pod_that_is_replaced_stops_nothing(
+    asked: str, sets: list[str], progressing: tuple[str, str], ready: str
+) -> None:
+    """It may be what the change mends: whoever waits for the roll-out must not be told that it has failed."""
+    ended = waiting("engine", "CrashLoopBackOff", "", {"exitCode": 1, "message": "dsd-cause: ModelNotFound\nx"})
+    broken = pod(ready=False, containerStatuses=[ended])
+    broken["metadata"]["ownerReferences"] = [{"uid": "old", "controller": True}]
+    live = {**deployment(2, 0 if asked == "new" else 2, 0), "spec": made_from(asked)}
+    found = states(observed(live, [broken], [replica_set(name) for name in sets]), outcome(), replicas=2)
+    assert (found["Progressing"], found["Ready"]) == (progressing, ("False", ready))
+    assert found["Available"] == ("False", "ModelNotFound"), "why nothing serves now"
+
+
 @pytest.mark.parametrize(
     "live", [deployment(behind=True), deployment(replicas=2, updated=1, ready=2), deployment(updated=0)]
 )
@@ -354,6 +387,10 @@ def test_the_limit_that_vllm_chose_is_used_where_the_spec_names_none() -> None:
             },
             "drafter.tensorParallelSize 1 has no effect",
         ),
+        (
+            {"engine.extraArgs": ["--api-key", "$(KEY)", "--seed=$(S)$(KEY)"]},
+            "engine.extraArgs has $(KEY), $(S), which reaches vLLM as it is written",
+        ),
     ],
 )
 def test_an_envelope_with_a_catch_is_ready_with_a_remark(changes: dict[str, Any], words: str) -> None:
@@ -367,6 +404,7 @@ def test_an_envelope_with_a_catch_is_ready_with_a_remark(changes: dict[str, Any]
     [
         {"engine.maxNumSeqs": 30, "engine.extraArgs": ["--max-num-batched-tokens", "120"]},
         {"engine.extraArgs": ["--max-num-batched-tokens", "120"]},
+        {"engine.extraArgs": ["--chat-template", "{$(a b)} $$ $( costs 5$", "$(date -u)"]},
         {
             "drafter": {"method": "draft_model", "model": "a/d", "numSpeculativeTokens": 3, "tensorParallelSize": 4},
             "engine.tensorParallelSize": 4,

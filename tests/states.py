@@ -61,6 +61,23 @@ def check_events(events: Iterable[Json], status: Mapping[str, Any], state: State
     assert set(state.warns) <= warned, told
 
 
+def check_explained(explained: Json, state: State) -> None:
+    """`kubectl dsd explain` (as JSON) names the state, and first what is wrong in it, with the way out."""
+    first = explained["findings"][0] if explained["findings"] else {"weight": "info"}
+    assert explained["state"] == state.name
+    assert first["weight"] == _weight(state), explained["findings"]
+    if state.warns:
+        assert first["reason"] in state.warns, explained["findings"]
+        assert first["fix"], explained["findings"]
+
+
+def _weight(state: State) -> str:
+    """Of the worst finding."""
+    if not state.warns:
+        return "info"
+    return "warning" if state.ready.status == "True" else "error"
+
+
 def health(resource: Json) -> dict[str, str]:
     """What Flux (kstatus) and Argo CD (the script of the how-to) make of it."""
     ensure([HEALTH])

@@ -4,7 +4,7 @@ Objects are plain dicts as the API server gives them: one of another version may
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -13,8 +13,8 @@ import urllib3
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from dsd_operator.render.labels import selector_string
-from dsd_operator.render.names import names_for
+from dsd_operator.render import labels
+from dsd_operator.render.names import Names, names_for
 from kubectl_dsd import api_errors, kinds
 from kubectl_dsd.errors import ApiFailure, Failure
 from kubectl_dsd.kubeconfig import TIMEOUT_SECONDS, Login, Target, log_in
@@ -106,9 +106,17 @@ class Cluster:
         return self.list(kinds.DEPLOYMENT, None if everywhere else self.namespace)
 
     def pods(self, deployment: Mapping[str, Any]) -> Objects:
-        """The pods of a DSDDeployment by name, dead ones included."""
+        """The pods of a DSDDeployment that answer, one for each engine, by name, dead ones included."""
+        return self._pods(deployment, labels.selector)
+
+    def workers(self, deployment: Mapping[str, Any]) -> Objects:
+        """The other pods of its engines, where these span several nodes."""
+        spans = ((deployment.get("spec") or {}).get("engine") or {}).get("nodes", 1) > 1
+        return self._pods(deployment, labels.worker_labels) if spans else []
+
+    def _pods(self, deployment: Mapping[str, Any], wanted: Callable[[Names], dict[str, str]]) -> Objects:
         meta = deployment["metadata"]
-        found = self.list("Pod", meta["namespace"], selector_string(names_for(meta["name"])))
+        found = self.list("Pod", meta["namespace"], labels.joined(wanted(names_for(meta["name"]))))
         return sorted(found, key=lambda pod: str(pod["metadata"]["name"]))
 
     def log(self, namespace: str, pod: str, container: str, *, previous: bool = False, lines: int = 60) -> str:

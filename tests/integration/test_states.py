@@ -12,10 +12,13 @@ from typing import Any, Final
 import pytest
 
 from dsd_runtime.protocol import EngineStatus, Versions
+from kubectl_dsd.cluster import Cluster
 from tests.integration.engine_stand_in import StandIn
+from tests.integration.kubectl.tool import Dsd
 from tests.integration.operator_process import OperatorProcess
 from tests.integration.world import NAME, SECOND, World
-from tests.states import check_events, expected_health, health, named, shows, untold, wrong
+from tests.states import check_events, check_explained, expected_health, health, named, shows, untold, wrong
+from tools.cluster.api import ApiOnlyCluster
 from tools.testbed.fake_engine import ENVELOPE
 from tools.testbed.kube import Json
 from tools.testbed.waiting import wait_for
@@ -260,15 +263,29 @@ BRING: Final[Mapping[str, Callable[[World], Any]]] = {
 }
 
 
+def explain(world: World, cluster: ApiOnlyCluster, monkeypatch: pytest.MonkeyPatch) -> Json:
+    """What `kubectl dsd explain` says; it waits for engines that do not answer less long than people may."""
+    document = Cluster.engine_document
+
+    def hurried(asked: Cluster, namespace: str, pod: str, path: str, _: float) -> Json:
+        return document(asked, namespace, pod, path, 0.5)
+
+    monkeypatch.setattr(Cluster, "engine_document", hurried)
+    found: Json = Dsd(cluster.kubeconfig, world.namespace).json("explain", NAME)
+    return found
+
+
 @pytest.mark.parametrize("name", BRING)
-def test_state(place: World, name: str) -> None:
+def test_state(place: World, cluster: ApiOnlyCluster, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     state = named(name)
     BRING[name](place)
     found = wait_for(f"the state {name}", place.resource, lambda r: shows(r, state), 20, 0.05)
     assert wrong(found["status"], state) == []
     events = wait_for("its Events", place.events, lambda told: not untold(told, found["status"]), 20, 0.05)
     check_events(events, found["status"], state)
+    assert {event["reason"] for event in events if event["type"] == "Warning"} == set(state.warns)
     assert health(found) == expected_health(state)
+    check_explained(explain(place, cluster, monkeypatch), state)
 
 
 def small_pods(world: World) -> None:
@@ -343,3 +360,19 @@ def test_pods_that_are_held_fail_no_deadline(place: World) -> None:
         if step is not None:
             step(place)
         wait_for("the gate", place.resource, lambda r: shows(r, named("held by a scheduling gate")), 20, 0.05)
+
+
+def test_a_change_that_mends_is_on_its_way_though_a_pod_from_before_it_still_crashes(place: World) -> None:
+    """With maxUnavailable 1 the second of two broken pods stays until the first new one serves."""
+    place.create(replicas=2)
+    broken = place.wait_pods(2)
+    for pod in broken:
+        bind(place, pod)
+        place.set_pod(pod, ADDRESS, ready=False, containerStatuses=[engine(**ended(2, BAD_ARGUMENT))])
+    place.wait_condition("Progressing", status="False", reason="EngineArgumentInvalid")
+
+    place.patch(engine={"maxNumSeqs": 64})
+    place.wait_condition("Progressing", status="True", reason="RollingOut")
+    place.wait_condition("Ready", status="False", reason="RollingOut")
+    assert {pod["metadata"]["name"] for pod in place.wait_pods(2)} & {pod["metadata"]["name"] for pod in broken}
+    assert place.condition("Available")["reason"] == "EngineArgumentInvalid", "why nothing serves now"

@@ -12,7 +12,9 @@ from kubectl_dsd.policies import selects
 
 def check(facts: Facts) -> Iterator[Finding]:
     """Name them all, and what to delete."""
-    met = [found for view in facts.pods if can_serve(view.pod) and len(found := _over(facts, view)) > 1]
+    met = [
+        found for view in (*facts.pods, *facts.workers) if can_serve(view.pod) and len(found := _over(facts, view)) > 1
+    ]
     names = sorted({str(budget["metadata"]["name"]) for budgets in met for budget in budgets})
     if names:
         yield warning(

@@ -9,8 +9,8 @@ from dsd_operator.status.crashes import last_lines
 from dsd_operator.status.pods import Fault, can_serve, fault_of, is_ready
 from dsd_operator.status.reasons import Reason
 from dsd_runtime.causes import KNOWN, OFFLINE, Cause, known_cause
-from kubectl_dsd.ages import age, parse
-from kubectl_dsd.explain import check_nodes
+from kubectl_dsd.ages import parse
+from kubectl_dsd.explain import check_nodes, check_starting
 from kubectl_dsd.explain.causes import image_cause
 from kubectl_dsd.explain.facts import Facts, pod_object
 from kubectl_dsd.explain.finding import Finding, error, info, warning
@@ -19,7 +19,6 @@ from kubectl_dsd.policies import egress_policies
 
 _CONTAINER: Final = re.compile(r"^container ([^:]+): ")
 _MISSING: Final = re.compile(r'(secret|configmap) "([^"]+)" not found')
-_STUCK_EVENTS: Final = ("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "NetworkNotReady")
 _CRASHES: Final = frozenset({Reason.CRASH_LOOP_BACK_OFF, *(Reason(cause.reason) for cause in KNOWN)})
 _TERMINATING_SECONDS: Final = 120.0
 """Beyond its grace period; then its node is gone, or something holds it."""
@@ -27,7 +26,7 @@ _TERMINATING_SECONDS: Final = 120.0
 
 def check(facts: Facts) -> Iterator[Finding]:
     """One pod after the other; `together` joins what several have."""
-    for view in facts.pods:
+    for view in (*facts.pods, *facts.workers):
         if view.pod["metadata"].get("deletionTimestamp"):
             yield from _terminating(facts, view)
         elif not can_serve(view.pod):
@@ -41,14 +40,14 @@ def check(facts: Facts) -> Iterator[Finding]:
 def _waiting(facts: Facts, view: PodView) -> Iterator[Finding]:
     fault = fault_of(view.pod)
     if fault is None:
-        yield from _starting(facts, view)
+        yield from check_starting.check(facts, view)
         return
     match fault.reason:
         case Reason.UNSCHEDULABLE:
             yield check_nodes.unschedulable(facts, view, fault)
         case Reason.SCHEDULING_GATED:
             fix = "Ask the controller that set the gate (Kueue, for example): kubectl get pod -o yaml shows it."
-            yield error(
+            yield info(  # as it was asked to: no fault, however long it takes
                 fault.reason, "another controller holds the pods back", fix, pod_object(view), said=[fault.message]
             )
         case Reason.IMAGE_PULL_BACK_OFF:
@@ -138,46 +137,6 @@ def _policy_hint(facts: Facts, view: PodView, cause: Cause) -> str:
     """What may keep a pod from the hub."""
     names = egress_policies(facts.policies, view.pod) if cause is OFFLINE else []
     return f" The NetworkPolicy {', '.join(names)} restricts what the pods may reach." if names else ""
-
-
-def _starting(facts: Facts, view: PodView) -> Iterator[Finding]:
-    """Nothing is known to be wrong: it loads, or waits for a volume or an image."""
-    events = [e for e in facts.events if (e.get("involvedObject") or {}).get("name") == view.name]
-    stuck = [e for e in events if e.get("reason") in _STUCK_EVENTS]
-    created = not ((view.pod.get("status") or {}).get("containerStatuses") or [{}])[0].get("started")
-    if stuck and created and not _has_started(view):
-        said = str(stuck[-1].get("message") or "")
-        yield error(
-            Reason.CONTAINER_CREATING,
-            "the pods wait for a volume or for the network",
-            "Check spec.cache and the volumes in spec.podTemplate: claim, Secret and ConfigMap must exist and be free.",
-            pod_object(view),
-            said=[said],
-        )
-        return
-    started = _started_at(view)
-    timeout = ((facts.spec.get("startup") or {}).get("timeoutSeconds")) or 3600
-    if started:
-        text = f"the engine has been starting for {age(started, facts.now)} of at most {timeout} s (loading, graphs)"
-        yield info(
-            Reason.STARTING, text, f"kubectl logs {view.name} -c {ENGINE} shows how far it is.", pod_object(view)
-        )
-    else:
-        pulling = [e for e in events if e.get("reason") == "Pulling"]
-        what = "the node is pulling the image" if pulling else "the pod is being created"
-        yield info(Reason.STARTING, what, "Wait.", pod_object(view), said=[str(e.get("message")) for e in pulling[-1:]])
-
-
-def _has_started(view: PodView) -> bool:
-    return _started_at(view) is not None
-
-
-def _started_at(view: PodView) -> str | None:
-    for state in (view.pod.get("status") or {}).get("containerStatuses") or ():
-        if state.get("name") == ENGINE:
-            found = ((state.get("state") or {}).get("running") or {}).get("startedAt")
-            return str(found) if found else None
-    return None
 
 
 def _ended(view: PodView) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from kubectl_dsd.cluster import Cluster, Json, Objects
 from kubectl_dsd.errors import ApiFailure, Failure
 from kubectl_dsd.explain import operators
 from kubectl_dsd.pod_view import PodView, pod_views
-from kubectl_dsd.reach import ask_engines
+from kubectl_dsd.reach import Asked, ask_engines
 from kubectl_dsd.wanted import Schedule, schedule_of
 
 T = TypeVar("T")
@@ -32,6 +32,8 @@ class Facts:
     child: Json | None = None
     replica_sets: Objects = field(default_factory=list)
     pods: list[PodView] = field(default_factory=list)
+    workers: list[PodView] = field(default_factory=list)
+    """The other pods of engines over several nodes: nobody can ask them, and an engine needs them all."""
     events: Objects = field(default_factory=list)
     policies: Objects = field(default_factory=list)
     quotas: Objects = field(default_factory=list)
@@ -83,7 +85,8 @@ class Facts:
 
     def waiting(self) -> list[PodView]:
         """Pods that count and are not ready."""
-        return [view for view in self.pods if can_serve(view.pod) and not is_ready(view.pod)]
+        everybody = (*self.pods, *self.workers)
+        return [view for view in everybody if can_serve(view.pod) and not is_ready(view.pod)]
 
     def changed_seconds_ago(self) -> float:
         """Since the spec last changed, by `managedFields`; the operator needs a moment."""
@@ -109,6 +112,8 @@ def gather(cluster: Cluster, deployment: Json) -> Facts:
     facts.quotas = ask(lambda: cluster.list("ResourceQuota", namespace), [])
     pods: Objects = ask(lambda: cluster.pods(deployment), [])
     facts.pods = pod_views(deployment, facts.wanted or Schedule(()), ask_engines(cluster, pods))
+    workers: Objects = ask(lambda: cluster.workers(deployment), [])
+    facts.workers = [PodView(pod, Asked(pod), None) for pod in workers]
     facts.events = _events(cluster, facts, ask)
     facts.logs = {view.name: text for view in facts.waiting() if (text := _log(cluster, view, ask))}
     if any(_unschedulable(view) for view in facts.waiting()):

@@ -86,7 +86,7 @@ def _by_condition(facts: Facts, findings: list[Finding], ready: bool) -> Iterato
             said=[str(moving.get("message") or "")],
         )
     elif reason in ON_THE_WAY:
-        if not any(found.reason == Reason.STARTING for found in findings):
+        if not any(found.reason in ON_THE_WAY for found in findings):
             yield info(reason, "it is on its way", "Wait.", said=[message])
     else:
         meaning = MEANINGS.get(Reason(reason)) if reason in set(Reason) else None

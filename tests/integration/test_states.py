@@ -374,5 +374,8 @@ def test_a_change_that_mends_is_on_its_way_though_a_pod_from_before_it_still_cra
     place.patch(engine={"maxNumSeqs": 64})
     place.wait_condition("Progressing", status="True", reason="RollingOut")
     place.wait_condition("Ready", status="False", reason="RollingOut")
-    assert {pod["metadata"]["name"] for pod in place.wait_pods(2)} & {pod["metadata"]["name"] for pod in broken}
+    before = {pod["metadata"]["name"] for pod in broken}
+    (left,) = [pod for pod in place.kube.list("Pod", place.namespace) if pod["metadata"]["name"] in before and not
+               pod["metadata"].get("deletionTimestamp")]  # fmt: skip
+    assert left["status"]["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 2
     assert place.condition("Available")["reason"] == "EngineArgumentInvalid", "why nothing serves now"

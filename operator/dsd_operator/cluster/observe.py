@@ -69,7 +69,7 @@ class Snapshot:
         workers = _controlled_by(_uids(worker_sets), found.pods)
         workloads = []
         if "Deployment" in ours:
-            workloads.append(of_deployment(ours["Deployment"], replica_sets))
+            workloads.append(of_deployment(ours["Deployment"], replica_sets, single))
         if groups.KIND in ours:
             workloads.append(of_groups(ours[groups.KIND], next(iter(leader_sets), None), leaders, workers))
         return Observed(tuple(workloads), (*single, *leaders), ours.get("ConfigMap"), workers, scaled_by=self.scaled_by)

@@ -1,7 +1,8 @@
 """Why an engine over several nodes crashed, kept until its successor serves.
 
 The controller of LeaderWorkerSets makes a group anew at the first crash in it, so no pod of a group stays in a crash
-loop: what said why goes with the pod, and its successor only starts, again and again. A cache, as all of `memory`.
+loop: what said why goes with the pod, and its successor only starts, again and again. A successor that is made from
+another revision starts with a clean sheet. A cache, as all of `memory`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,13 +30,15 @@ def earlier_crashes(observed: Observed, memory: Memory) -> tuple[Fault, ...]:
 
 
 def _learn(pod: Pod, crashes: dict[str, Crash]) -> None:
-    if is_ready(pod):
+    earlier = crashes.get(name_of(pod))
+    if is_ready(pod) or (earlier is not None and can_serve(pod) and earlier.revision != groups.revision_of(pod)):
         crashes.pop(name_of(pod), None)
+    if is_ready(pod):
         return
     fault = fault_of(pod)
     if fault is not None and any(_has_crashed(status) for status in _containers(pod)):
         told = replace(fault, message=f"{fault.message}; all pods of this engine are made anew")
-        crashes[name_of(pod)] = Crash(groups.number_of(pod), told)
+        crashes[name_of(pod)] = Crash(groups.number_of(pod), groups.revision_of(pod), told)
 
 
 def _containers(pod: Pod) -> Iterable[Mapping[str, Any]]:

@@ -49,9 +49,10 @@ class Minted:
 
 @dataclass(frozen=True)
 class Crash:
-    """Why a pod of a group crashed, and the number of the group."""
+    """Why a pod of a group crashed, the number of the group, and the revision that the pod was made from."""
 
     group: int
+    revision: str
     fault: Fault
 
 

@@ -138,12 +138,15 @@ def members(names: Names) -> str:
 
 def taken_in(live: Mapping[str, Any], stateful_set: Mapping[str, Any]) -> bool:
     """Whether the leaders' StatefulSet has been made from this very spec."""
+    replicas = _annotation(stateful_set["metadata"], _REPLICAS_ANNOTATION)
+    return made_from(live, stateful_set) and replicas == str(live["spec"]["replicas"])
+
+
+def made_from(live: Mapping[str, Any], stateful_set: Mapping[str, Any]) -> bool:
+    """Whether the leaders' StatefulSet makes the pods that are asked for; of how many it may be behind."""
     wanted = live["spec"]["leaderWorkerTemplate"]["leaderTemplate"]["metadata"]
     made = stateful_set["spec"]["template"]["metadata"]
-    replicas = (stateful_set["metadata"].get("annotations") or {}).get(_REPLICAS_ANNOTATION)
-    return _annotation(made, _PODS_ANNOTATION) == _annotation(wanted, _PODS_ANNOTATION) and replicas == str(
-        live["spec"]["replicas"]
-    )
+    return _annotation(made, _PODS_ANNOTATION) == _annotation(wanted, _PODS_ANNOTATION)
 
 
 def revision_of(thing: Mapping[str, Any]) -> str:

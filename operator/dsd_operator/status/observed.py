@@ -3,13 +3,14 @@
 Objects are plain dicts as the API server returns them; nothing here does I/O.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from dsd_operator.render import leader_worker_set as groups
 from dsd_operator.status.cache import ExistingClaim
-from dsd_operator.status.pods import Fault
+from dsd_operator.status.pods import Fault, name_of
 from dsd_operator.status.workload import Workload
 from dsd_runtime.protocol import EngineStatus, Revision
 from dsd_runtime.schedule import Problem
@@ -39,6 +40,18 @@ class Observed:
     def workload(self, kind: str) -> Workload | None:
         """The workload of this kind."""
         return next((workload for workload in self.workloads if workload.kind == kind), None)
+
+    def newest(self, kind: str) -> "Observed":
+        """The same with no pods but those that a roll-out to a workload of this kind leaves. What is wrong with the
+        others does not keep it from going on: it replaces them."""
+        behind = frozenset[str]().union(*(workload.behind for workload in self.workloads))
+        grouped = kind == groups.KIND
+
+        def stay(pods: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+            return tuple(p for p in pods if name_of(p) not in behind and (groups.number_of(p) >= 0) is grouped)
+
+        crashes = tuple(crash for crash in self.crashes if grouped and crash.pod not in behind)
+        return replace(self, pods=stay(self.pods), workers=stay(self.workers), crashes=crashes)
 
 
 @dataclass(frozen=True)

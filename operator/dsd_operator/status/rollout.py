@@ -82,7 +82,8 @@ def available(rollout: Rollout, observed: Observed, outcome: Outcome) -> Conditi
 
 
 def progressing(rollout: Rollout, observed: Observed, outcome: Outcome) -> Condition:
-    """True while pods are being made, replaced or started; False when done, and when it cannot go on."""
+    """True while pods are being made, replaced or started; False when done, and when it cannot go on. A fault of a pod
+    that is about to be replaced stops nothing: it may be what the change mends."""
     blocker = spec_blocker(outcome)
     if blocker is not None:
         return _progressing("False", blocker.reason, blocker.message)
@@ -94,7 +95,7 @@ def progressing(rollout: Rollout, observed: Observed, outcome: Outcome) -> Condi
 
 
 def _under_way(rollout: Rollout, observed: Observed) -> Condition:
-    blocker, stage = pod_blocker(observed), phase(observed)
+    blocker, stage = pod_blocker(observed.newest(rollout.kind)), phase(observed)
     told = blocker or stage
     text = f"{rollout.updated} of {rollout.wanted} pods are up to date, {rollout.ready} ready"
     message = f"{text}; {told.message}" if told is not None else text

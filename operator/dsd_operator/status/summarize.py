@@ -64,7 +64,7 @@ def _ready(
     if applied.status == "False":
         return _condition("False", applied.reason, applied.message)
     if not rollout.complete:
-        waiting = pod_blocker(observed)
+        waiting = pod_blocker(observed.newest(rollout.kind))
         reason = waiting.reason if waiting else moving.reason
         text = waiting.message if waiting else moving.message
         return _condition("False", reason, "; ".join([text, *claim_notes(resource, observed.claim)]))

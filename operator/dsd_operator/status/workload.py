@@ -7,10 +7,12 @@ or a group of pods whose leader answers.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from dsd_operator.render import leader_worker_set as groups
-from dsd_operator.status.pods import can_serve, has_been_ready, is_ready
+from dsd_operator.status.pods import can_serve, has_been_ready, is_ready, name_of
+
+_TEMPLATE_HASH: Final = "pod-template-hash"
 
 Object = Mapping[str, Any]
 
@@ -32,6 +34,8 @@ class Workload:
     """Whether its latest roll-out is done: all replicas were ready once. What happens later is no part of it."""
     refusals: tuple[str, ...] = ()
     """Why pods cannot be made: a quota, a limit range, Pod Security or an admission webhook."""
+    behind: frozenset[str] = frozenset()
+    """Names of pods that were made from another description than the one that is asked for now."""
 
     @property
     def asked(self) -> int:
@@ -44,7 +48,7 @@ class Workload:
         return str(self.live["kind"])
 
 
-def of_deployment(deployment: Object, replica_sets: Sequence[Object]) -> Workload:
+def of_deployment(deployment: Object, replica_sets: Sequence[Object], pods: Iterable[Object]) -> Workload:
     """Its own counts, which are about the generation that it names."""
     status, meta = deployment.get("status", {}), deployment["metadata"]
     reasons = {condition.get("reason") for condition in _conditions(deployment)}
@@ -57,6 +61,7 @@ def of_deployment(deployment: Object, replica_sets: Sequence[Object]) -> Workloa
         deadline_exceeded="ProgressDeadlineExceeded" in reasons,
         settled="NewReplicaSetAvailable" in reasons,
         refusals=tuple(_refusals((deployment, *replica_sets))),
+        behind=frozenset(_replaced(deployment, replica_sets, pods)),
     )
 
 
@@ -69,6 +74,7 @@ def of_groups(
     that is made anew is one that starts for the first time.
     """
     alive, at_work = ([pod for pod in pods if can_serve(pod)] for pods in (leaders, workers))
+    behind = _older_groups(live, stateful_set, leaders)
     ready = Counter(groups.leader_of(worker) for worker in at_work if is_ready(worker))
     revision = groups.revision_of(stateful_set) if stateful_set else None
     current = stateful_set is not None and groups.taken_in(live, stateful_set)
@@ -80,7 +86,32 @@ def of_groups(
         updated=updated,
         ready=sum(_is_complete(leader, ready) for leader in alive),
         settled=current and len(alive) == updated and all(has_been_ready(pod) for pod in (*alive, *at_work)),
+        behind=behind | {name_of(worker) for worker in workers if groups.leader_of(worker) in behind},
     )
+
+
+def _older_groups(live: Object, stateful_set: Object | None, leaders: Iterable[Object]) -> frozenset[str]:
+    """Leaders of an earlier revision; all of them as long as the controller has not made the latest one."""
+    made = stateful_set is not None and groups.made_from(live, stateful_set)
+    newest = groups.revision_of(stateful_set) if stateful_set is not None and made else None
+    return frozenset(name_of(leader) for leader in leaders if groups.revision_of(leader) != newest)
+
+
+def _replaced(deployment: Object, replica_sets: Iterable[Object], pods: Iterable[Object]) -> Iterable[str]:
+    """Pods of ReplicaSets whose template is another one. That is how the Deployment's controller finds its newest
+    ReplicaSet; right after a change there is none."""
+    older = {rs["metadata"]["uid"] for rs in replica_sets if _template(rs) != _template(deployment)}
+    for pod in pods:
+        if any(owner["uid"] in older for owner in pod["metadata"].get("ownerReferences") or ()):
+            yield name_of(pod)
+
+
+def _template(thing: Object) -> Object:
+    """The pods' template without the mark that a ReplicaSet has of its own."""
+    template = thing.get("spec", {}).get("template", {})
+    metadata = template.get("metadata", {})
+    labels = {name: value for name, value in (metadata.get("labels") or {}).items() if name != _TEMPLATE_HASH}
+    return {**template, "metadata": {**metadata, "labels": labels}}
 
 
 def _is_complete(leader: Object, ready_workers: Mapping[str, int]) -> bool:

@@ -12,12 +12,17 @@ from tests.unit.status.cluster import pod
 ENDED: Final = {"exitCode": 1, "message": "RuntimeError: no such weights"}
 
 
-def member(name: str, group: int = 0, ready: bool = False, crashed: bool = False, gone: bool = False) -> dict[str, Any]:
+def member(
+    name: str, group: int = 0, ready: bool = False, crashed: bool = False, gone: bool = False, revision: str = "a"
+) -> dict[str, Any]:
     statuses = [{"name": "engine", "ready": ready, "restartCount": int(crashed), "state": {}}]
     if crashed:
         statuses[0]["lastState"] = {"terminated": ENDED}
     made = pod(name, ready, containerStatuses=statuses)
-    made["metadata"]["labels"] = {"leaderworkerset.sigs.k8s.io/group-index": str(group)}
+    made["metadata"]["labels"] = {
+        "leaderworkerset.sigs.k8s.io/group-index": str(group),
+        "leaderworkerset.sigs.k8s.io/template-revision-hash": revision,
+    }
     if gone:
         made["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
     return made
@@ -42,6 +47,15 @@ def test_it_is_told_until_the_successor_is_ready() -> None:
     assert len(told(starting, memory)) == 1
     assert told(seen(member("g-0", ready=True), member("g-0-1", ready=True)), memory) == []
     assert told(starting, memory) == []
+
+
+def test_a_successor_of_another_revision_starts_with_a_clean_sheet() -> None:
+    """What ended the earlier one may be what the change mends; starting takes minutes."""
+    memory = Memory("uid")
+    assert told(seen(member("g-0", crashed=True), member("g-0-1", crashed=True, gone=True)), memory)
+    assert told(seen(member("g-0", gone=True, revision="b"), member("g-0-1")), memory), "nothing has come in its place"
+    assert told(seen(member("g-0", revision="b"), member("g-0-1", revision="b")), memory) == []
+    assert told(seen(member("g-0"), member("g-0-1")), memory) == []
 
 
 def test_a_crash_that_the_pod_itself_tells_is_told_once() -> None:

@@ -81,5 +81,6 @@ def observed(
     **fields: Any,
 ) -> Observed:
     """What is there: the Deployment `live` with its ReplicaSets, and pods."""
-    workloads = () if live is None else (of_deployment(live, replica_sets),)
-    return Observed(workloads=workloads, pods=tuple(pods), **{"config_map": None, **fields})
+    there = tuple(pods)
+    workloads = () if live is None else (of_deployment(live, replica_sets, there),)
+    return Observed(workloads=workloads, pods=there, **{"config_map": None, **fields})

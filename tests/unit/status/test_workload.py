@@ -29,13 +29,14 @@ def stateful_set(mark: str | None = None, replicas: int = 2, revision: str = "ne
 
 def leader(index: int, revision: str = "new", **fields: Any) -> dict[str, Any]:
     made = pod(f"demo-{index}", **fields)
-    made["metadata"]["labels"] = {f"{DOMAIN}/template-revision-hash": revision}
+    made["metadata"]["labels"] = {f"{DOMAIN}/template-revision-hash": revision, f"{DOMAIN}/group-index": str(index)}
     made["metadata"]["annotations"] = {f"{DOMAIN}/size": "2"}
     return made
 
 
 def worker(index: int, **fields: Any) -> dict[str, Any]:
     made = pod(f"demo-{index}-1", **fields)
+    made["metadata"]["labels"] = {f"{DOMAIN}/group-index": str(index)}
     made["metadata"]["annotations"] = {f"{DOMAIN}/leader-name": f"demo-{index}"}
     return made
 
@@ -122,7 +123,7 @@ def test_a_group_that_is_made_anew_starts() -> None:
 
 
 def test_what_is_left_of_the_other_kind_serves_and_is_not_done() -> None:
-    old = of_deployment(deployment(replicas=1, updated=1, ready=1), ())
+    old = of_deployment(deployment(replicas=1, updated=1, ready=1), (), ())
     new = of_groups(LIVE, stateful_set(), [leader(0)], [worker(0)])
     found = rollout_of(NODES, Observed((old, new), (), None), outcome())
     assert (found.kind, found.replicas, found.updated, found.ready) == ("LeaderWorkerSet", 2, 1, 2)
@@ -136,3 +137,30 @@ def test_a_refused_worker_pod_is_told() -> None:
     status = summarize(NODES, Observed((found,), (leader(0, ready=False),), None, (broken,)), outcome(), NOW)
     ready = next(c for c in status["conditions"] if c["type"] == "Ready")
     assert (ready["reason"], "demo-0-1" in ready["message"]) == ("ImagePullBackOff", True)
+
+
+ENDED: Final = {"exitCode": 1, "message": "dsd-cause: ModelNotFound\nno such model"}
+BROKEN: Final = {"name": "engine", "ready": False, "state": {"terminated": ENDED}}
+
+
+@pytest.mark.parametrize(
+    ("seen", "old", "told"),
+    [
+        (stateful_set(), "old", ("True", "RollingOut")),
+        (stateful_set(mark="another", revision="old"), "old", ("True", "RollingOut")),
+        (stateful_set(revision="old"), "old", ("False", "ModelNotFound")),
+    ],
+    ids=["being-replaced", "yet-to-be-replaced", "the-newest"],
+)
+@pytest.mark.parametrize("place", ["leader", "worker"])
+def test_what_is_wrong_with_a_group_that_is_replaced_stops_nothing(
+    seen: Any, old: str, told: tuple[str, str], place: str
+) -> None:
+    """It may be what the change mends."""
+    broken = {"ready": False, "containerStatuses": [BROKEN]}
+    leaders = [leader(0, old, **(broken if place == "leader" else {"ready": False})), leader(1, ready=False)]
+    workers = [worker(0, **(broken if place == "worker" else {})), worker(1)]
+    found = of_groups(LIVE, seen, leaders, workers)
+    status = summarize(NODES, Observed((found,), tuple(leaders), None, tuple(workers)), outcome(), NOW)
+    moving = next(c for c in status["conditions"] if c["type"] == "Progressing")
+    assert (moving["status"], moving["reason"]) == told

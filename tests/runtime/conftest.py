@@ -1,9 +1,11 @@
 """Fixtures of the runtime's tests: the tiny models, and one real ngram engine that the `engine` tests share."""
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
@@ -21,6 +23,18 @@ Triples = list[tuple[int, int, int]]
 NGRAM = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_min": 1, "prompt_lookup_max": 4}
 FIRST: Triples = [(1, 4, 3), (5, 64, 1)]
 COMMON = ("--served-model-name", "tiny", "--enforce-eager", "--dtype", "float32", "--max-model-len", "512")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _sockets() -> Iterator[None]:
+    """A place for the sockets between vLLM's processes: an engine that is killed leaves them behind.
+
+    Not in pytest's own folders: a socket's path has at most 107 characters (unix(7)).
+    """
+    with TemporaryDirectory(prefix="dsd-sockets-") as place:
+        os.environ["VLLM_RPC_BASE_PATH"] = place
+        yield
+        del os.environ["VLLM_RPC_BASE_PATH"]
 
 
 @pytest.fixture(scope="session")

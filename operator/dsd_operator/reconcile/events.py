@@ -42,14 +42,14 @@ class Recorder:
                 return
             except ApiError as error:
                 _log.warning("Cannot post Event %s: %s", event.reason, error.message)
+            else:
+                self._posted[meta["uid"], event] = self.clock()
 
     def _is_repeated(self, uid: str, event: Event) -> bool:
         now = self.clock()
         while self._posted and now - next(iter(self._posted.values())) >= _SAME_AGAIN_SECONDS:
             del self._posted[next(iter(self._posted))]  # the oldest is the first
-        repeated = (uid, event) in self._posted
-        self._posted.setdefault((uid, event), now)
-        return repeated
+        return (uid, event) in self._posted
 
     def _manifest(self, meta: Mapping[str, Any], event: Event) -> dict[str, Any]:
         return {

@@ -15,7 +15,7 @@ from kubectl_dsd.wanted import Schedule
 _OPERATOR_SAYS: Final[Mapping[str, str]] = {
     Reason.POD_NOT_READY: "it still starts; it starts with the schedule",
     Reason.POD_UNREACHABLE: "the operator cannot reach it; the mounted file brings the schedule within about a minute",
-    Reason.TOKEN_REFUSED: "it refuses the operator's token; the mounted file brings the schedule",
+    Reason.TOKEN_REFUSED: "the operator has no token that it takes; the mounted file brings the schedule",
     Reason.REFUSED_BY_ENGINE: "the engine refuses the schedule",
     Reason.RUNTIME_PLUGIN_OFF: "its vLLM takes a schedule at start only: a change needs a restart of the pod",
 }

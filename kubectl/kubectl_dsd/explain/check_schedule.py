@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from dsd_operator.status.pods import can_serve, is_up
 from dsd_operator.status.reasons import Reason
+from dsd_operator.status.schedule import NO_TOKEN
 from kubectl_dsd.explain.facts import Facts, pod_object
 from kubectl_dsd.explain.finding import Finding, error, info, warning
 from kubectl_dsd.pod_view import PodView
@@ -45,13 +46,7 @@ def _by_operator(facts: Facts, view: PodView, reason: str, status: Mapping[str, 
         case Reason.RUNTIME_PLUGIN_OFF:
             yield _plugin_off(view, status)
         case Reason.TOKEN_REFUSED:
-            yield warning(
-                reason,
-                "pods refuse the operator's token; the mounted file brings the schedule within about a minute",
-                "Wait: keys are renewed. If it stays so, look at the operator's log and at the nodes' clocks.",
-                pod_object(view),
-                said=[told],
-            )
+            yield _no_token(view, told)
         case Reason.POD_UNREACHABLE:
             yield _unreachable(facts, view, told)
 
@@ -67,6 +62,18 @@ def _refused(view: PodView, status: Mapping[str, Any], told: str) -> Finding:
         pod_object(view),
         said=[message],
     )
+
+
+def _no_token(view: PodView, told: str) -> Finding:
+    """Either side may be the one that refuses; the operator's words say which."""
+    if NO_TOKEN in told:
+        cause = "the API server gives the operator no token for the pods"
+        fix = "Do as its message says: the operator's role must let it create serviceaccounts/token of its own account."
+    else:
+        cause = "pods refuse the operator's token"
+        fix = "Wait: keys are renewed. If it stays so, look at the operator's log and at the nodes' clocks."
+    consequence = "the mounted file brings the schedule within about a minute"
+    return warning(Reason.TOKEN_REFUSED, f"{cause}; {consequence}", fix, pod_object(view), said=[told])
 
 
 def _plugin_off(view: PodView, status: Mapping[str, Any]) -> Finding:

@@ -12,6 +12,7 @@ from dsd_operator.cluster.tokens import Tokens
 from dsd_operator.engine.client import EngineClient, NoAnswer, NoPlugin, Problem
 from dsd_operator.reconcile.queue import Key
 from dsd_operator.status.observed import PushResult, PushState
+from dsd_operator.status.schedule import NO_TOKEN
 from dsd_runtime.protocol import EngineStatus, Revision, SchedulePut
 from dsd_runtime.schedule import Ranges, Smoothing, schedule_hash
 
@@ -127,7 +128,7 @@ def _explain(error: Exception) -> tuple[PushState, str]:
     if isinstance(error, NoPlugin):
         return PushState.PLUGIN_OFF, str(error)
     if isinstance(error, ApiError):
-        return PushState.UNAUTHORIZED, f"no token for the pod: {error.message}"
+        return PushState.UNAUTHORIZED, f"{NO_TOKEN}: {error.message}"
     if isinstance(error, Problem) and error.status in _REFUSED_TOKEN:
         return PushState.UNAUTHORIZED, str(error)
     if isinstance(error, Problem) and error.status < _SERVER_ERROR:

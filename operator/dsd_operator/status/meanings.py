@@ -155,8 +155,9 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
         "let the operator reach port 8000 if you want it within a second",
     ),
     Reason.TOKEN_REFUSED: Meaning(
-        "the pod refuses the operator's token; the file brings the schedule",
-        "wait: keys are renewed; else see the operator's log",
+        "the pod refuses the operator's token, or the API server gives the operator none (`no token for the pod`); the "
+        "file brings the schedule",
+        "wait: keys are renewed; else see the operator's log, and its right to create `serviceaccounts/token`",
     ),
     Reason.REFUSED_BY_ENGINE: Meaning("the engine refuses the schedule; the message says why", "change the schedule"),
     Reason.RUNTIME_PLUGIN_OFF: Meaning(

@@ -35,6 +35,9 @@ _CONSEQUENCE: Final[Mapping[PushState, str]] = {
 }
 """What follows for the user."""
 
+NO_TOKEN: Final = "no token for the pod"
+"""What a pod's message begins with where it is the API server that refuses: it gives the operator none."""
+
 
 @dataclass(frozen=True)
 class PodSchedule:

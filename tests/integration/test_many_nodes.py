@@ -17,7 +17,7 @@ from dsd_operator.render.names import names_for
 from tests.docs.blocks import blocks
 from tests.docs.session import Session
 from tests.integration.engine_stand_in import StandIn
-from tests.integration.world import NAME, SECOND, World, ranges
+from tests.integration.world import FIRST, NAME, SECOND, World, ranges
 from tools.cluster.api import ApiOnlyCluster
 from tools.cluster.paths import REPOSITORY
 from tools.leader_worker_set import controller
@@ -340,6 +340,42 @@ def test_somebody_elses_is_left_alone(world: World, cluster: ApiOnlyCluster) -> 
     found = _group(world)
     assert found is not None
     assert "ownerReferences" not in found["metadata"]
+
+
+@pytest.mark.usefixtures("controlled")
+def test_engines_that_do_not_get_ready_in_time(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody but the operator minds that. It reads the beginning off the status, so another one goes on counting."""
+    clock = tmp_path / "clock"
+    clock.write_text("0")
+    monkeypatch.setenv("MOVED_CLOCK", str(clock))
+    operator = world.idle_operator()
+    operator.module = "tests.integration.moved_clock"
+    operator.start()
+    world.create(engine=TWO_NODES, startup={"timeoutSeconds": 600})
+    kubelets = Kubelets(world)
+    begun = world.wait_condition("Progressing", status="True", reason="Pending")
+    operator.kill()
+    clock.write_text(str(600 + 600 - 60))
+    operator.start()
+    world.schedule(SECOND)
+    wait_for("a pass", lambda: world.condition("Progressing"), bool, SECONDS, 0.1)
+    assert world.condition("Progressing")["lastTransitionTime"] == begun["lastTransitionTime"]
+
+    operator.kill()
+    clock.write_text("7200")
+    operator.start()
+    late = world.wait_condition("Progressing", status="False", reason="ProgressDeadlineExceeded")
+    assert "waits for a node" in late["message"]
+    world.wait_condition("Ready", status="False", reason="ProgressDeadlineExceeded")
+    assert "ProgressDeadlineExceeded" in {event["reason"] for event in world.events()}
+
+    operator.kill()
+    operator.start()
+    world.schedule(FIRST)
+    wait_for("a pass", lambda: world.condition("Progressing"), bool, SECONDS, 0.1)
+    assert world.condition("Progressing")["lastTransitionTime"] == late["lastTransitionTime"]
+    kubelets.until_ready(1)
+    world.wait_condition("Progressing", status="False", reason="RolledOut")
 
 
 @pytest.mark.usefixtures("controlled")

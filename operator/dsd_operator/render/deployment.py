@@ -5,14 +5,12 @@ from typing import Any, Final
 
 from dsd_operator.api import DSDDeployment
 from dsd_operator.render.context import RenderContext
+from dsd_operator.render.deadline import progress_deadline
 from dsd_operator.render.labels import selector
 from dsd_operator.render.names import names_for
 from dsd_operator.render.owner import child_metadata, with_envelope
 
 _REVISION_HISTORY: Final = 3
-
-_DEADLINE_MARGIN_SECONDS: Final = 600
-"""On top of the start-up time: scheduling, pulling an image of many gigabytes, attaching volumes."""
 
 
 def deployment(resource: DSDDeployment, context: RenderContext, pods: Mapping[str, Any]) -> dict[str, Any]:
@@ -30,7 +28,7 @@ def deployment(resource: DSDDeployment, context: RenderContext, pods: Mapping[st
                 "rollingUpdate": {"maxSurge": spec.rollout.max_surge, "maxUnavailable": spec.rollout.max_unavailable},
             },
             "minReadySeconds": spec.rollout.min_ready_seconds,
-            "progressDeadlineSeconds": spec.startup.timeout_seconds + _DEADLINE_MARGIN_SECONDS,
+            "progressDeadlineSeconds": progress_deadline(spec),
             "revisionHistoryLimit": _REVISION_HISTORY,
             **pods,
         },

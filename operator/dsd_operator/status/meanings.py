@@ -72,7 +72,8 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
         "change what the message names",
     ),
     Reason.PROGRESS_DEADLINE_EXCEEDED: Meaning(
-        "pods were not ready within `startup.timeoutSeconds` and ten minutes",
+        "pods were not ready within `startup.timeoutSeconds` and ten minutes; engines over several nodes have the time "
+        "to drain beside",
         "see the message, or raise the field",
     ),
     Reason.DEGRADED: Meaning(

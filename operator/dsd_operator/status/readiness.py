@@ -12,6 +12,12 @@ def condition(pod: Pod, kind: str) -> Mapping[str, Any]:
     return next((c for c in conditions if c.get("type") == kind), {})
 
 
+def ready_since(pod: Pod) -> str:
+    """When a pod that is ready became so (RFC 3339); empty for any other."""
+    ready = condition(pod, "Ready")
+    return str(ready.get("lastTransitionTime") or "") if ready.get("status") == "True" else ""
+
+
 def lost_since(pod: Pod, run: Mapping[str, Any]) -> bool:
     """Whether the pod has been ready, and is not any more, since a container began the `run` (the state that shows it).
 

@@ -8,6 +8,7 @@ from dsd_operator.api import DSDDeployment
 from dsd_operator.render.workload import kind_of
 from dsd_operator.status.blockers import Blocker, phase, pod_blocker, spec_blocker
 from dsd_operator.status.conditions import Condition, Status
+from dsd_operator.status.deadline import overdue
 from dsd_operator.status.observed import Observed, Outcome
 from dsd_operator.status.pods import can_serve, has_run, is_ready
 from dsd_operator.status.reasons import CANNOT_START, ConditionType, Reason
@@ -49,8 +50,9 @@ class Rollout:
         return self.exists and self.current and self.replicas == self.updated == self.ready == self.wanted
 
 
-def rollout_of(resource: DSDDeployment, observed: Observed, outcome: Outcome) -> Rollout:
-    """Read the workload that the resource asks for. Another one that is still there counts as long as it serves."""
+def rollout_of(resource: DSDDeployment, observed: Observed, outcome: Outcome, now: str) -> Rollout:
+    """Read the workload that the resource asks for. Another one that is still there counts as long as it serves.
+    `now` is RFC 3339."""
     kind = kind_of(resource)
     foreign = any(failure.foreign and failure.kind == kind for failure in outcome.failures)
     chosen = None if foreign else observed.workload(kind)
@@ -64,7 +66,7 @@ def rollout_of(resource: DSDDeployment, observed: Observed, outcome: Outcome) ->
         replicas=sum(workload.replicas for workload in counted),
         updated=chosen.updated if chosen else 0,
         ready=sum(workload.ready for workload in counted),
-        deadline_exceeded=chosen is not None and chosen.deadline_exceeded,
+        deadline_exceeded=chosen is not None and (chosen.deadline_exceeded or overdue(resource, chosen, now)),
         settled=chosen is not None and chosen.settled,
     )
 

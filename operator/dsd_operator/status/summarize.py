@@ -23,7 +23,7 @@ __all__ = ["Event", "summarize", "transitions"]
 
 def summarize(resource: DSDDeployment, observed: Observed, outcome: Outcome, now: str) -> dict[str, Any]:
     """The status to apply. `now` is RFC 3339; what `resource.status` says of earlier transitions is kept."""
-    rollout = rollout_of(resource, observed, outcome)
+    rollout = rollout_of(resource, observed, outcome, now)
     pods = pod_schedules(observed, outcome)
     conditions = _conditions(resource, rollout, pods, observed, outcome)
     generation = resource.metadata.generation

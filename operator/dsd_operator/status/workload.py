@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from dsd_operator.render import leader_worker_set as groups
 from dsd_operator.status.pods import can_serve, has_been_ready, is_ready, name_of
+from dsd_operator.status.readiness import ready_since
 
 _TEMPLATE_HASH: Final = "pod-template-hash"
 
@@ -32,6 +33,9 @@ class Workload:
     deadline_exceeded: bool = False
     settled: bool = False
     """Whether its latest roll-out is done: all replicas were ready once. What happens later is no part of it."""
+    moved_at: str = ""
+    """When it last got on (RFC 3339): its spec was changed, an engine became ready. Empty where its controller minds
+    the deadline."""
     refusals: tuple[str, ...] = ()
     """Why pods cannot be made: a quota, a limit range, Pod Security or an admission webhook."""
     behind: frozenset[str] = frozenset()
@@ -70,8 +74,8 @@ def of_groups(
 ) -> Workload:
     """Counted from the pods, not read from its status: that names no generation, so it may be about an earlier spec.
 
-    `stateful_set` is the one that its controller made for the leaders. There is no deadline, and no memory: a group
-    that is made anew is one that starts for the first time.
+    `stateful_set` is the one that its controller made for the leaders. There is no memory: a group that is made anew is
+    one that starts for the first time. `deadline` counts from `moved_at`.
     """
     alive, at_work = ([pod for pod in pods if can_serve(pod)] for pods in (leaders, workers))
     behind = _older_groups(live, stateful_set, leaders)
@@ -85,6 +89,7 @@ def of_groups(
         replicas=len(alive),
         updated=updated,
         ready=sum(_is_complete(leader, ready) for leader in alive),
+        moved_at=max(_changed_at(live), *(ready_since(leader) for leader in alive), ""),
         settled=current and len(alive) == updated and all(has_been_ready(pod) for pod in (*alive, *at_work)),
         behind=behind | {name_of(worker) for worker in workers if groups.leader_of(worker) in behind},
     )
@@ -112,6 +117,13 @@ def _template(thing: Object) -> Object:
     metadata = template.get("metadata", {})
     labels = {name: value for name, value in (metadata.get("labels") or {}).items() if name != _TEMPLATE_HASH}
     return {**template, "metadata": {**metadata, "labels": labels}}
+
+
+def _changed_at(live: Object) -> str:
+    """When somebody last changed what is wanted of it; empty for what has never been stored."""
+    meta = live["metadata"]
+    entries = (e for e in meta.get("managedFields") or () if e.get("subresource") != "status")
+    return max(str(meta.get("creationTimestamp") or ""), *(str(entry.get("time") or "") for entry in entries), "")
 
 
 def _is_complete(leader: Object, ready_workers: Mapping[str, int]) -> bool:

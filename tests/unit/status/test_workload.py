@@ -113,7 +113,7 @@ def moving(leaders: list[dict[str, Any]], workers: list[dict[str, Any]]) -> tupl
     ids=["served", "has-yet-to-serve", "another-has-yet-to", "one-is-missing", "one-is-old"],
 )
 def test_groups_that_served_and_do_not_any_more_are_degraded(leaders: list[Any], told: tuple[str, str]) -> None:
-    """Nobody sets them a deadline, so whoever waits for them would wait for ever."""
+    """The deadline is about what has yet to serve."""
     assert moving(leaders, [worker(0), worker(1)]) == told
 
 
@@ -125,7 +125,7 @@ def test_a_group_that_is_made_anew_starts() -> None:
 def test_what_is_left_of_the_other_kind_serves_and_is_not_done() -> None:
     old = of_deployment(deployment(replicas=1, updated=1, ready=1), (), ())
     new = of_groups(LIVE, stateful_set(), [leader(0)], [worker(0)])
-    found = rollout_of(NODES, Observed((old, new), (), None), outcome())
+    found = rollout_of(NODES, Observed((old, new), (), None), outcome(), NOW)
     assert (found.kind, found.replicas, found.updated, found.ready) == ("LeaderWorkerSet", 2, 1, 2)
     assert not found.complete
 

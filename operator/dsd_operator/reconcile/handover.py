@@ -36,16 +36,20 @@ async def release(client: Client, resource: DSDDeployment, observed: Observed) -
         if new is None or not new.current:  # refused, or nobody works on it: the old one goes on
             report += Report(again=LOOK_AGAIN_SECONDS)
             continue
-        report += await _shrink(client, old, left_over(resource, new))
-    if new is not None and new.kind != "Deployment" and not _complete(resource, new):
+        report += await _shrink(client, old, left_over(resource, observed, new))
+    if new is not None and new.kind != "Deployment" and not _complete(_wanted(resource, observed, new), new):
         report += Report(again=LOOK_AGAIN_SECONDS)
     return report
 
 
-def left_over(resource: DSDDeployment, new: Workload) -> int:
+def left_over(resource: DSDDeployment, observed: Observed, new: Workload) -> int:
     """How many replicas the old workload keeps: with those that are ready in the new one, no fewer than a roll-out."""
-    spec = resource.spec
-    return max(0, spec.replicas - spec.rollout.max_unavailable - new.ready)
+    return max(0, _wanted(resource, observed, new) - resource.spec.rollout.max_unavailable - new.ready)
+
+
+def _wanted(resource: DSDDeployment, observed: Observed, new: Workload) -> int:
+    """How many replicas there are to be: where an autoscaler scales the new workload itself, as many as that says."""
+    return new.asked if observed.scaled_by else resource.spec.replicas
 
 
 async def _shrink(client: Client, old: Workload, keep: int) -> Report:
@@ -70,8 +74,8 @@ def _others(resource: DSDDeployment, observed: Observed) -> list[Workload]:
     return [workload for workload in observed.workloads if workload.kind != kind_of(resource)]
 
 
-def _complete(resource: DSDDeployment, new: Workload) -> bool:
-    return new.current and new.replicas == new.updated == new.ready == resource.spec.replicas
+def _complete(wanted: int, new: Workload) -> bool:
+    return new.current and new.replicas == new.updated == new.ready == wanted
 
 
 def _identity(workload: Workload) -> Mapping[str, Any]:

@@ -37,10 +37,10 @@ def workload(kind: str, asked: int, there: int, ready: int, current: bool = True
 
 
 async def released(
-    old: Workload, new: Workload | None, client: Recorder | None = None, **changes: Any
+    old: Workload | None, new: Workload | None, client: Recorder | None = None, scaled_by: str = "", **changes: Any
 ) -> tuple[list[tuple[str, int]], Any]:
     recorder = client or Recorder()
-    seen = Observed((old, *([new] if new else [])), (), None)
+    seen = Observed(tuple(found for found in (old, new) if found), (), None, scaled_by=scaled_by)
     report = await handover.release(recorder, resource({**NODES, **changes}), seen)  # type: ignore[arg-type]
     return recorder.calls, report
 
@@ -71,6 +71,18 @@ async def test_the_old_one_keeps_what_a_roll_out_would(
     )
     assert calls == keep
     assert report.again > 0
+
+
+@pytest.mark.parametrize(("scaled_by", "keep", "done"), [("", [], False), ("by-queue", [(OLD, 0)], True)])
+async def test_an_autoscaler_of_the_new_one_decides_how_many_there_are_to_be(
+    scaled_by: str, keep: list[tuple[str, int]], done: bool
+) -> None:
+    """The number of the resource, 3, is not in force then: the old one would wait for it for ever."""
+    new = workload(NEW, 1, 1, 1)
+    calls, _ = await released(workload(OLD, 1, 1, 1), new, scaled_by=scaled_by, replicas=3)
+    assert calls == keep
+    _, report = await released(None, new, scaled_by=scaled_by, replicas=3)
+    assert (report.again == 0) is done, "no reason to look again and again"
 
 
 async def test_it_goes_when_its_last_pod_has() -> None:

@@ -52,8 +52,9 @@ class Workload:
         return str(self.live["kind"])
 
 
-def of_deployment(deployment: Object, replica_sets: Sequence[Object], pods: Iterable[Object]) -> Workload:
-    """Its own counts, which are about the generation that it names."""
+def of_deployment(deployment: Object, replica_sets: Sequence[Object], pods: Sequence[Object]) -> Workload:
+    """Its own counts, which are about the generation that it names; but what its controller, which may be late or away,
+    still counts as ready serves only if a pod of it says so."""
     status, meta = deployment.get("status", {}), deployment["metadata"]
     reasons = {condition.get("reason") for condition in _conditions(deployment)}
     return Workload(
@@ -61,7 +62,7 @@ def of_deployment(deployment: Object, replica_sets: Sequence[Object], pods: Iter
         current=status.get("observedGeneration", 0) >= meta.get("generation", 0),
         replicas=status.get("replicas", 0),
         updated=status.get("updatedReplicas", 0),
-        ready=status.get("readyReplicas", 0),
+        ready=min(status.get("readyReplicas", 0), sum(can_serve(pod) and is_ready(pod) for pod in pods)),
         deadline_exceeded="ProgressDeadlineExceeded" in reasons,
         settled="NewReplicaSetAvailable" in reasons,
         refusals=tuple(_refusals((deployment, *replica_sets))),

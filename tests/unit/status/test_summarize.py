@@ -56,6 +56,19 @@ def test_all_is_well() -> None:
     }
 
 
+def test_a_pod_that_is_not_ready_serves_nobody_whatever_its_controller_still_counts() -> None:
+    """The controller may be late or away, and the kubelet's word is what this very pass has read."""
+    done = {"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}
+    engine = {"name": "engine", "ready": False, "started": True, "state": {"running": {}}}
+    lost = pod("demo-2", ready=False, spec={"nodeName": "n1"}, containerStatuses=[engine])
+    seen = observed(deployment(2, 2, 2, conditions=[done]), [pod(), lost])
+    made = status(seen, outcome([push(status=answer())]), replicas=2)
+    assert (made["ready"], made["readyReplicas"]) == ("1/2", 1)
+    found = {c["type"]: (c["status"], c["reason"]) for c in made["conditions"]}
+    assert found["Available"] == ("True", "Available")
+    assert found["Progressing"] == found["Ready"] == ("False", "Degraded")
+
+
 def test_a_second_pass_changes_nothing() -> None:
     first = status(SERVING, ALL_WELL)
     again = summarize(resource(status=first), SERVING, ALL_WELL, "2031-01-01T00:00:00Z")

@@ -123,7 +123,7 @@ def test_a_group_that_is_made_anew_starts() -> None:
 
 
 def test_what_is_left_of_the_other_kind_serves_and_is_not_done() -> None:
-    old = of_deployment(deployment(replicas=1, updated=1, ready=1), (), ())
+    old = of_deployment(deployment(replicas=1, updated=1, ready=1), (), [pod()])
     new = of_groups(LIVE, stateful_set(), [leader(0)], [worker(0)])
     found = rollout_of(NODES, Observed((old, new), (), None), outcome(), NOW)
     assert (found.kind, found.replicas, found.updated, found.ready) == ("LeaderWorkerSet", 2, 1, 2)

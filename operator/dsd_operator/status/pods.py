@@ -149,9 +149,9 @@ def _container_faults(pod: Pod) -> Iterator[Fault]:
 
 
 def _container_fault(pod: Pod, container: Mapping[str, Any]) -> tuple[Reason, str] | None:
-    if container.get("ready"):
-        return None
     state = container.get("state") or {}
+    if container.get("ready") or lost_since(pod, state.get("running") or {}):
+        return None  # it got ready in this run: what ended the one before is over, whatever is wrong now
     waiting = state.get("waiting") or {}
     ended = state.get("terminated") or (container.get("lastState") or {}).get("terminated") or {}
     kind = waiting.get("reason")

@@ -100,6 +100,16 @@ def test_an_old_crash_of_a_pod_that_serves_is_no_fault() -> None:
     assert fault_of(pod(containerStatuses=[engine])) is None
 
 
+@pytest.mark.parametrize("ended", [CRASH, OOM], ids=["crash", "memory"])
+def test_an_old_crash_is_not_why_a_pod_that_served_since_is_not_ready(ended: dict[str, Any]) -> None:
+    state = {"running": {"startedAt": "2030-01-01T00:01:00Z"}}
+    engine = {"name": "engine", "ready": False, "started": True, "state": state, "lastState": {"terminated": ended}}
+    for since, told in (("2030-01-01T00:00:59Z", True), ("2030-01-02T00:00:00Z", False)):
+        lost = {"type": "Ready", "status": "False", "lastTransitionTime": since}
+        found = fault_of(pod(containerStatuses=[engine], conditions=[lost]))
+        assert (found is not None) is told, "it crashed since it was ready" if told else "it was ready since it crashed"
+
+
 def test_unschedulable_and_held_are_two_things() -> None:
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}
     full = pod(ready=False, phase="Pending", conditions=[condition])

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dsd_operator.api import InvalidResource, Spec, constants, parse
-from dsd_operator.render.lifecycle import grace_seconds
+from dsd_operator.render.lifecycle import short_grace
 from dsd_operator.render.preflight import problems
 from dsd_runtime.schedule import MAX_BATCH_SIZE
 from kubectl_dsd.convert import images, speculative
@@ -231,10 +231,6 @@ def _judge(body: Json, report: Report) -> None:
 
 def _note_grace(spec: Spec, report: Report) -> None:
     """A grace period of the input takes the place of the operator's, which leaves running requests their time."""
-    given, needed = spec.pod_template.get("spec", {}).get("terminationGracePeriodSeconds"), grace_seconds(spec)
-    if given is not None and given < needed:
-        report.note(
-            "podTemplate.spec.terminationGracePeriodSeconds",
-            f"{given} s end a pod before its running requests may; leave it out for the {needed} s that "
-            f"rollout.drainTimeoutSeconds {spec.rollout.drain_timeout_seconds} takes",
-        )
+    short = short_grace(spec)
+    if short is not None:
+        report.note("podTemplate.spec.terminationGracePeriodSeconds", short)

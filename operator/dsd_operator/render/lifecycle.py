@@ -23,6 +23,17 @@ def grace_seconds(spec: Spec) -> int:
     return PAUSE_SECONDS + spec.rollout.drain_timeout_seconds + END_SECONDS
 
 
+def short_grace(spec: Spec) -> str | None:
+    """What is wrong with a grace period of the podTemplate's, which takes the place of ours; None where nothing is."""
+    given, needed = spec.pod_template.get("spec", {}).get("terminationGracePeriodSeconds"), grace_seconds(spec)
+    if given is None or given >= needed:
+        return None
+    return (
+        f"{given} s end a pod before its running requests may; leave it out for the {needed} s that "
+        f"rollout.drainTimeoutSeconds {spec.rollout.drain_timeout_seconds} takes"
+    )
+
+
 def lifecycle(spec: Spec) -> dict[str, Any]:
     """The engine container's hooks.
 

@@ -8,7 +8,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 _POD_VOLUMES: Final = frozenset(
-    {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"}
+    {
+        "configMap",
+        "csi",
+        "downwardAPI",
+        "emptyDir",
+        "ephemeral",
+        "image",
+        "persistentVolumeClaim",
+        "projected",
+        "secret",
+    }
 )
 _HOST_FIELDS: Final = ("hostNetwork", "hostPID", "hostIPC")
 _SECCOMP: Final = frozenset({"RuntimeDefault", "Localhost"})

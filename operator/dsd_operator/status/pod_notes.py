@@ -1,11 +1,12 @@
-"""Remarks on the pods' shape that change no condition: GPUs nobody uses, memory that is not there, open security."""
+"""Remarks on the pods' shape that change no condition: GPUs nobody uses, memory or time that is missing, security."""
 
 from collections.abc import Iterator
 from typing import Any
 
-from dsd_operator.api import DSDDeployment
+from dsd_operator.api import DSDDeployment, Spec
 from dsd_operator.api.quantity import parse
 from dsd_operator.render.devices import engine_resources, spare
+from dsd_operator.render.lifecycle import short_grace
 from dsd_operator.render.owned import engine_container
 from dsd_operator.render.pod_template import pod_template
 from dsd_operator.render.restricted import restricted_violations
@@ -16,7 +17,14 @@ def pod_notes(resource: DSDDeployment) -> Iterator[str]:
     _, container = engine_container(resource.spec.pod_template)
     yield from spare(resource.spec, container)
     yield from _shared_memory(resource, engine_resources(resource.spec, container).get("limits", {}))
+    yield from _grace(resource.spec)
     yield from _open(resource)
+
+
+def _grace(spec: Spec) -> Iterator[str]:
+    short = short_grace(spec)
+    if short is not None:
+        yield f"podTemplate.spec.terminationGracePeriodSeconds: {short}"
 
 
 def _shared_memory(resource: DSDDeployment, limits: dict[str, Any]) -> Iterator[str]:

@@ -11,6 +11,10 @@ OPEN_NOTE = (
     "podTemplate takes the pods out of the restricted level of Pod Security (hostNetwork is set, container engine is "
     "privileged, container engine may escalate privileges): a namespace that enforces it refuses them"
 )
+SHORT_NOTE = (
+    "podTemplate.spec.terminationGracePeriodSeconds: 64 s end a pod before its running requests may; leave it out for "
+    "the 65 s that rollout.drainTimeoutSeconds 30 takes"
+)
 
 
 @pytest.mark.parametrize(
@@ -29,6 +33,10 @@ OPEN_NOTE = (
                 {"name": "engine", "securityContext": {"privileged": True}}]}},
             OPEN_NOTE,
         ),
+        (
+            {"podTemplate.spec": {"terminationGracePeriodSeconds": 64}},
+            SHORT_NOTE,
+        ),
     ],
 )  # fmt: skip
 def test_what_has_a_catch_is_told(changes: dict[str, Any], note: str) -> None:
@@ -40,6 +48,8 @@ def test_what_has_a_catch_is_told(changes: dict[str, Any], note: str) -> None:
     [
         {},
         {"sharedMemory.sizeLimit": "8192Mi", "resources": {"limits": {"memory": "8Gi"}}},
+        {"podTemplate.spec": {"terminationGracePeriodSeconds": 65}},
+        {"podTemplate.spec": {"volumes": [{"name": "weights", "image": {"reference": "registry.example.com/w:1"}}]}},
         {"podTemplate.spec": {"nodeSelector": {"pool": "a"}, "containers": [{"name": "proxy", "image": "p"}]}},
     ],
 )

@@ -28,7 +28,7 @@ def deployment(resource: DSDDeployment, context: RenderContext, pods: Mapping[st
                 "rollingUpdate": {"maxSurge": spec.rollout.max_surge, "maxUnavailable": spec.rollout.max_unavailable},
             },
             "minReadySeconds": spec.rollout.min_ready_seconds,
-            "progressDeadlineSeconds": progress_deadline(spec),
+            "progressDeadlineSeconds": progress_deadline(spec, pods["template"]["spec"]),
             "revisionHistoryLimit": _REVISION_HISTORY,
             **pods,
         },

@@ -136,6 +136,12 @@ def members(names: Names) -> str:
     return joined({_SET_LABEL: names.group})
 
 
+def leader_spec(live: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The spec of the pods that answer."""
+    found: Mapping[str, Any] = live["spec"]["leaderWorkerTemplate"]["leaderTemplate"]["spec"]
+    return found
+
+
 def taken_in(live: Mapping[str, Any], stateful_set: Mapping[str, Any]) -> bool:
     """Whether the leaders' StatefulSet has been made from this very spec."""
     replicas = _annotation(stateful_set["metadata"], _REPLICAS_ANNOTATION)

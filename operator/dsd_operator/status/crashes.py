@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from dsd_operator.render.pod_template import ENGINE
+from dsd_operator.render.probes import patience
 from dsd_operator.status.readiness import lost_since
 from dsd_operator.status.reasons import Reason
 from dsd_runtime.causes import known_cause, marked
@@ -61,9 +62,7 @@ def startup_seconds(pod: Object, container: Object) -> int | None:
     specs = pod.get("spec", {}).get("containers") or ()
     probes = (c.get("startupProbe") for c in specs if c.get("name") == container.get("name"))
     probe = next((found for found in probes if found), None)
-    if probe is None:
-        return None
-    return int(probe.get("periodSeconds", 10)) * int(probe.get("failureThreshold", 3))
+    return None if probe is None else patience(probe)
 
 
 def _took_too_long(pod: Object, ended: Object, budget: int) -> bool:

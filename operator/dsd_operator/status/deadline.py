@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from dsd_operator.api import DSDDeployment
+from dsd_operator.render import leader_worker_set as groups
 from dsd_operator.render.deadline import group_deadline
 from dsd_operator.status.reasons import ConditionType, Reason
 from dsd_operator.status.workload import Workload
@@ -26,7 +27,8 @@ def overdue(resource: DSDDeployment, workload: Workload, now: str) -> bool:
         return workload.moved_at <= since
     if told.get("status") != "True" or not since:
         return False  # it begins now
-    return _seconds(max(since, workload.moved_at), now) > group_deadline(resource.spec)
+    limit = group_deadline(resource.spec, groups.leader_spec(workload.live))
+    return _seconds(max(since, workload.moved_at), now) > limit
 
 
 def _seconds(earlier: str, later: str) -> float:

@@ -144,16 +144,10 @@ def test_state(scenes: Kube, name: str) -> None:
     state, handle = named(name), Handle(scenes, NAMESPACE, label(name))
     try:
         found = wait_for(f"the state {name}", handle.resource, lambda r: shows(r, state), START_TIMEOUT, 0.2)
-        events = wait_for("its Events", lambda: told(handle), lambda e: not untold(e, found["status"]), 60, 0.2)
+        events = wait_for("its Events", handle.events, lambda e: not untold(e, found["status"]), 60, 0.2)
         check_events(events, found["status"], state)
     finally:
         scenes.delete("DSDDeployment", NAMESPACE, label(name))  # a crash loop costs the others' time
-
-
-def told(handle: Handle) -> list[Json]:
-    """The Events about the resource."""
-    found = handle.kube.list("Event", handle.namespace)
-    return [event for event in found if event["involvedObject"]["uid"] == handle.resource()["metadata"]["uid"]]
 
 
 def test_kubectl_waits_for_ready(shared: Handle) -> None:

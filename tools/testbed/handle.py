@@ -60,6 +60,11 @@ class Handle:
         """The label value; the names used here are short and valid, so it is the name itself."""
         return self.name
 
+    def events(self) -> list[Json]:
+        """The Events about this very resource, not about an earlier one of its name."""
+        uid = self.resource()["metadata"]["uid"]
+        return [event for event in self.kube.list("Event", self.namespace) if event["involvedObject"]["uid"] == uid]
+
     def pods(self) -> list[Json]:
         """Pods that are not being deleted."""
         return [pod for pod in self.children("Pod") if "deletionTimestamp" not in pod["metadata"]]

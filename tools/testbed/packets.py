@@ -13,13 +13,17 @@ from tools.testbed.kube import Json
 
 
 def process_of(pod: Json) -> int | None:
-    """A process of `pod` on this machine, found by the pod's UID in its cgroup path; None when it runs elsewhere."""
+    """A process of `pod` on this machine; None when it runs elsewhere."""
+    return next(processes_of(pod), None)
+
+
+def processes_of(pod: Json) -> Iterator[int]:
+    """The processes of `pod` on this machine, found by the pod's UID in their cgroup paths."""
     uid = pod["metadata"]["uid"]
     pattern = re.compile(f"pod({re.escape(uid)}|{re.escape(uid.replace('-', '_'))})")
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and pattern.search(_cgroups(entry)):
-            return int(entry.name)
-    return None
+            yield int(entry.name)
 
 
 def _cgroups(process: Path) -> str:

@@ -1,5 +1,6 @@
 """The PodMonitor: made where it is wanted, on API servers that know the kind and on those that do not."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -131,6 +132,26 @@ def test_somebody_elses_is_left_alone(place: World, bare: tuple[Kube, Path, Path
     place.kube.delete("PodMonitor", place.namespace, NAME)
     place.patch(monitoring=ON)
     _wait_monitor(place, "the PodMonitor, once the other one has gone", lambda m: "ownerReferences" in m["metadata"])
+
+
+def test_a_policy_of_the_resource_that_cuts_it_off_is_told(place: World, bare: tuple[Kube, Path, Path]) -> None:
+    """One port serves the model and its metrics, and the policy lets in whom it names."""
+    crds.install(bare[1], ["podmonitors"])
+    operator = place.operator()
+    place.create(monitoring=ON, networkPolicy={"enabled": True})
+    place.engines(1)
+
+    def wait_told(told: bool) -> None:
+        def cut_off() -> bool:
+            ready = place.condition("Ready")
+            return ready.get("status") == "True" and ("names no monitoring" in ready["message"]) is told
+
+        wait_for(f"Ready, and the cut told: {told}", cut_off, bool, SECONDS, 0.05)
+
+    wait_told(True)
+    operator.terminate()
+    place.operator(MONITORING_PEERS=json.dumps([{"podSelector": {"matchLabels": {"app": "prometheus"}}}]))
+    wait_told(False)
 
 
 def _generation(world: World) -> int:

@@ -130,6 +130,7 @@ class Reconciler:
         outcome = work.outcome(problems(resource))
         claim, crashes = await existing_claim(self.client, resource), earlier_crashes(work.snapshot.observed, memory)
         observed = replace(work.snapshot.observed, claim=claim, crashes=crashes)
+        observed = replace(observed, monitoring_named=bool(self.neighbours.monitoring))
         await self._publish(body, summarize(resource, observed, outcome, self._timestamp()))
         retry = work.children.retry or work.pods.retry
         again = apply.soonest(work.children.again, scaling.LOOK_AGAIN_SECONDS if snapshot.scaled_by else 0.0)

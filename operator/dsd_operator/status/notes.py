@@ -54,6 +54,17 @@ def scaling_notes(resource: DSDDeployment, observed: Observed) -> list[str]:
     return [f"HorizontalPodAutoscaler {observed.scaled_by} {why}: {way_out}"]
 
 
+def monitoring_notes(resource: DSDDeployment, observed: Observed) -> list[str]:
+    """Where the policy that the resource asks for cuts off the PodMonitor that it asks for."""
+    policy, monitor = resource.spec.network_policy, resource.spec.monitoring.pod_monitor
+    named = observed.monitoring_named if policy.monitoring is None else bool(policy.monitoring)
+    if named or not (policy.enabled and monitor.enabled):
+        return []
+    consequence = "a Prometheus that is none of its clients cannot scrape what the PodMonitor names"
+    way_out = "set spec.networkPolicy.monitoring, or the chart's networkPolicy.monitoring.from"
+    return [f"the NetworkPolicy names no monitoring, so {consequence}: {way_out}"]
+
+
 def resolved_notes(resource: DSDDeployment, answers: Iterable[PushResult]) -> list[str]:
     """Where what vLLM resolved differs from the resource; each remark once, however many pods say it."""
     found = (note for envelope in _envelopes(answers) for note in _differences(resource, envelope))

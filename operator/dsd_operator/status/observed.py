@@ -37,6 +37,9 @@ class Observed:
     scaled_by: str = ""
     """The autoscaler that scales the workload itself, in place of the resource; empty if none does."""
 
+    monitoring_named: bool = False
+    """Whether the operator's settings name whom network policies let in to read metrics."""
+
     def workload(self, kind: str) -> Workload | None:
         """The workload of this kind."""
         return next((workload for workload in self.workloads if workload.kind == kind), None)

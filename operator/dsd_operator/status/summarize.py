@@ -12,7 +12,7 @@ from dsd_operator.status.blockers import beside_blocker, pod_blocker, spec_block
 from dsd_operator.status.cache import claim_notes
 from dsd_operator.status.conditions import Condition, Status, merge_conditions
 from dsd_operator.status.events import Event, transitions
-from dsd_operator.status.notes import envelope_notes, resolved_notes, scaling_notes
+from dsd_operator.status.notes import envelope_notes, monitoring_notes, resolved_notes, scaling_notes
 from dsd_operator.status.observed import Observed, Outcome
 from dsd_operator.status.reasons import ConditionType, Reason
 from dsd_operator.status.rollout import Rollout, available, progressing, rollout_of
@@ -80,7 +80,8 @@ def _in_force(resource: DSDDeployment, rollout: Rollout, observed: Observed, out
         return _condition("True", Reason.SCALED_TO_ZERO, "scaled to zero: nothing serves, as asked")
     text = f"{rollout.ready} of {rollout.wanted} pods serve"
     notes = [*envelope_notes(resource), *claim_notes(resource, observed.claim), *scaling_notes(resource, observed)]
-    message = "; ".join([text, *notes, *resolved_notes(resource, outcome.pushes)])
+    notes += [*monitoring_notes(resource, observed), *resolved_notes(resource, outcome.pushes)]
+    message = "; ".join([text, *notes])
     if is_synthetic(resource.spec):
         return _condition("True", Reason.SYNTHETIC_ACCEPTANCE, f"{WARNING}; {message}")
     return _condition("True", Reason.READY, message)

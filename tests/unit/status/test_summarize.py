@@ -1,6 +1,6 @@
 """From what a pass saw to the status that users read."""
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -410,6 +410,30 @@ def test_an_envelope_with_a_catch_is_ready_with_a_remark(changes: dict[str, Any]
     ready = conditions(SERVING, outcome([push()]), **changes)["Ready"]
     assert (ready["status"], ready["reason"]) == ("True", "Ready")
     assert words in ready["message"]
+
+
+PROMETHEUS: Final[list[Any]] = [{"podSelector": {}}]
+
+
+@pytest.mark.parametrize(
+    ("policy", "monitor", "named", "told"),
+    [
+        ({"enabled": True}, True, False, True),
+        ({"enabled": True, "monitoring": []}, True, True, True),
+        ({"enabled": True}, True, True, False),
+        ({"enabled": True, "monitoring": PROMETHEUS}, True, False, False),
+        ({"enabled": True}, False, False, False),
+        ({"enabled": False}, True, False, False),
+    ],
+)
+def test_a_policy_that_cuts_off_the_resources_own_monitor_is_told(
+    policy: dict[str, Any], monitor: bool, named: bool, told: bool
+) -> None:
+    asked = {"networkPolicy": policy, "monitoring": {"podMonitor": {"enabled": monitor}}}
+    seen = observed(deployment(), [pod()], monitoring_named=named)
+    ready = conditions(seen, ALL_WELL, **asked)["Ready"]
+    assert ready["status"] == "True"
+    assert ("the NetworkPolicy names no monitoring" in ready["message"]) is told
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ from prometheus_client.metrics import MetricWrapperBase
 from dsd_operator.metrics import Metrics
 from dsd_operator.settings import Settings, default_text, variable
 from dsd_operator.status.meanings import MEANINGS
-from dsd_operator.status.states import STATES
+from dsd_operator.status.reasons import Reason
+from dsd_operator.status.states import STATES, Standing
 
 _ROOT: Final = Path(__file__).resolve().parents[1]
 _REGION: Final = re.compile(r"(<!-- begin ([a-z-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -53,9 +54,23 @@ def states() -> Iterator[str]:
     """Every state with its conditions."""
     yield "| State | Available | Progressing | ScheduleApplied | Ready | Warning Events |\n|---|---|---|---|---|---|\n"
     for state in STATES:
-        cells = (f"{standing.status} `{standing.reason}`" for standing in state.standings.values())
+        cells = (_cell(standing) for standing in state.standings.values())
         warnings = ", ".join(f"`{reason}`" for reason in state.warns)
         yield f"| **{state.name}**: {state.means} | {' | '.join(cells)} | {warnings or '-'} |\n"
+
+
+def _cell(standing: Standing) -> str:
+    more = " or like it" if standing.also - {standing.reason} else ""
+    return f"{standing.status} `{standing.reason}`{more}"
+
+
+def states_alike() -> Iterator[str]:
+    """What "or like it" means in that table."""
+    for state in STATES:
+        for kind, standing in state.standings.items():
+            others = [f"`{reason}`" for reason in Reason if reason in standing.also - {standing.reason}]
+            if others:
+                yield f"- *{state.name}*, {kind}: {', '.join(others)}\n"
 
 
 TABLES: Final[Mapping[str, Callable[[], Iterable[str]]]] = {
@@ -63,6 +78,7 @@ TABLES: Final[Mapping[str, Callable[[], Iterable[str]]]] = {
     "operator-metrics": operator_metrics,
     "reasons": reasons,
     "states": states,
+    "states-alike": states_alike,
 }
 
 

@@ -132,6 +132,57 @@ def updating(world: World) -> None:
     world.patch(engine={"maxNumSeqs": 64})
 
 
+def replacing(**container: Any) -> Callable[[World], None]:
+    """A change is rolled out to two pods that serve, and the first of the new ones is in this state."""
+
+    def bring(world: World) -> None:
+        updating(world)
+        newcomer(world, **container)
+
+    return bring
+
+
+def newcomer(world: World, **container: Any) -> None:
+    """Wait for the pod that has yet to serve, beside one that does, and put its engine in this state."""
+
+    def late() -> list[Json]:
+        return [pod for pod in world.wait_pods(2) if "podIP" not in pod["status"]]
+
+    (pod,) = wait_for("the new pod", late, bool, 20, 0.05)
+    bind(world, pod)
+    world.set_pod(pod, ADDRESS, ready=False, containerStatuses=[engine(**container)])
+
+
+def one_more(world: World) -> None:
+    serving(world, 1)
+    settled(world)
+    world.patch(replicas=2)
+    newcomer(world, **RUNNING)
+
+
+def replacing_takes_long(world: World) -> None:
+    replacing(**RUNNING)(world)
+    world.wait_condition("Progressing", reason="RollingOut")
+    pass_deadline(world)
+
+
+def changed_to_nonsense(world: World) -> None:
+    serving(world)
+    settled(world)
+    world.patch(podTemplate=NONSENSE)
+
+
+def claim_of_another_class(world: World) -> None:
+    """The field went and came back: no transition for the API server to judge."""
+    world.create(replicas=0, cache={"size": "1Gi", "storageClass": "one"})
+    world.wait_child("PersistentVolumeClaim")
+    world.patch(cache={"size": None, "storageClass": None})
+    world.patch(cache={"size": "1Gi", "storageClass": "another"})
+    world.wait_condition("Ready", reason="CacheNotAsAsked")
+    world.patch(replicas=1)
+    world.engines(1)
+
+
 def unschedulable(world: World) -> None:
     world.create()
     (pod,) = world.wait_pods(1)
@@ -216,8 +267,12 @@ def gated(world: World) -> None:
     world.create(podTemplate={"spec": {"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}})
 
 
+NONSENSE: Final[Json] = {"spec": {"nodeSelector": {"gpu": True}}}
+"""A pod template that the API server takes for a piece of JSON, and the operator for what it is."""
+
+
 def invalid(world: World) -> None:
-    world.create(podTemplate={"spec": {"nodeSelector": {"gpu": True}}})
+    world.create(podTemplate=NONSENSE)
 
 
 def synthetic(world: World) -> None:
@@ -238,10 +293,16 @@ BRING: Final[Mapping[str, Callable[[World], Any]]] = {
     "updating while serving": updating,
     "degraded": fell_back(**{**RUNNING, "started": True}),
     "degraded by a crash": fell_back(**ended(1, "ValueError: nobody has seen this")),
+    "more pods on the way": one_more,
+    "held up while serving": replacing(**waiting("ErrImagePull", NO_SUCH_IMAGE)),
+    "failed while serving": replacing(**ended(2, BAD_ARGUMENT)),
+    "overdue while serving": replacing_takes_long,
+    "refused while serving": changed_to_nonsense,
     "scaled to zero": lambda world: world.create(replicas=0),
     "unschedulable": unschedulable,
     "held by a scheduling gate": gated,
     "image cannot be pulled": one_pod(**waiting("ErrImagePull", NO_SUCH_IMAGE)),
+    "claim missing": lambda world: world.create(cache={"existingClaim": "models"}),
     "Secret missing": one_pod(**waiting("CreateContainerConfigError", 'secret "hub" not found')),
     "crash-looping": one_pod(**ended(1, "ValueError: nobody has seen this")),
     "out of memory": one_pod(**ended(137, reason="OOMKilled")),
@@ -259,6 +320,7 @@ BRING: Final[Mapping[str, Callable[[World], Any]]] = {
     "spec invalid": invalid,
     "child refused": no_services_left,
     "API missing": lambda world: serving(world, monitoring={"podMonitor": {"enabled": True}}),
+    "claim not as asked": claim_of_another_class,
     "synthetic acceptance": synthetic,
 }
 

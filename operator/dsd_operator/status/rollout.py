@@ -17,6 +17,7 @@ _STUCK: Final = CANNOT_START | {Reason.POD_CREATION_FAILED}
 """What does not go by waiting: nothing progresses, whatever the deadline says."""
 
 _WAITS: Final[Mapping[Reason, Reason]] = {
+    Reason.CACHE_NOT_AS_ASKED: Reason.PENDING,
     Reason.UNSCHEDULABLE: Reason.PENDING,
     Reason.IMAGE_PULL_BACK_OFF: Reason.CONTAINER_CREATING,
     Reason.CONTAINER_CONFIG_ERROR: Reason.CONTAINER_CREATING,

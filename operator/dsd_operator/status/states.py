@@ -10,18 +10,24 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dsd_operator.status.conditions import Status
-from dsd_operator.status.reasons import ConditionType, Reason
+from dsd_operator.status.reasons import CANNOT_START, ConditionType, Reason
 
 _ANY: Final = ""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """One condition in a state. `says` is a regular expression that its message matches somewhere."""
+    """One condition in a state. `says` is a regular expression that its message matches somewhere; `also` are reasons
+    that may stand in the place of `reason`, and mean the same for the state."""
 
     status: Status
     reason: Reason
     says: str = _ANY
+    also: frozenset[Reason] = frozenset()
+
+    def fits(self, condition: Mapping[str, Any]) -> bool:
+        """Whether a condition of a status, empty where there is none, is this one; its message is not looked at."""
+        return condition.get("status") == self.status and condition.get("reason") in self.also | {self.reason}
 
 
 @dataclass(frozen=True)
@@ -55,25 +61,58 @@ def state_of(status: Mapping[str, Any]) -> State | None:
 
 
 def _shows(status: Mapping[str, Any], state: State) -> bool:
-    found = {c.get("type"): (c.get("status"), c.get("reason")) for c in status.get("conditions") or ()}
-    wanted = {kind: (standing.status, standing.reason) for kind, standing in state.standings.items()}
+    found = {c.get("type"): c for c in status.get("conditions") or ()}
+    fits = all(standing.fits(found.get(kind.value, {})) for kind, standing in state.standings.items())
     applied = str((status.get("schedule") or {}).get("applied", ""))
-    return found == wanted and re.fullmatch(state.applied, applied) is not None
+    return fits and re.fullmatch(state.applied, applied) is not None
 
 
-def _true(reason: Reason, says: str = _ANY) -> Standing:
-    return Standing("True", reason, says)
+def _true(reason: Reason, says: str = _ANY, *also: Reason) -> Standing:
+    return Standing("True", reason, says, frozenset(also))
 
 
-def _false(reason: Reason, says: str = _ANY) -> Standing:
-    return Standing("False", reason, says)
+def _false(reason: Reason, says: str = _ANY, *also: Reason) -> Standing:
+    return Standing("False", reason, says, frozenset(also))
 
 
 _NOT_YET: Final = Standing("Unknown", Reason.POD_NOT_READY, r"start with the schedule|starts with the schedule")
 _NOBODY: Final = _false(Reason.NO_PODS_READY, r"^none of \d+ pods is ready yet$")
 _SERVES: Final = _true(Reason.AVAILABLE, r"^\d+ of \d+ pods serve$")
 _DONE: Final = _false(Reason.ROLLED_OUT, r"^\d+ of \d+ pods are up to date$")
+_SOME_NOT_YET: Final = Standing("Unknown", Reason.POD_NOT_READY, r"^\d+ of \d+ pods use the schedule")
 _IN_USE: Final = _true(Reason.APPLIED, r"^(\d+) of \1 pods use schedule [0-9a-f]{16}")
+
+_UP_TO_DATE: Final = r"^\d+ of \d+ pods are up to date, [1-9]\d* ready; pod \S+: "
+_POD: Final = r"^pod \S+: "
+
+_STAGES: Final = (Reason.PENDING, Reason.CONTAINER_CREATING, Reason.STARTING, Reason.SCHEDULING_GATED)
+_ENDS: Final = (
+    Reason.CRASH_LOOP_BACK_OFF,
+    Reason.OOM_KILLED,
+    Reason.STARTUP_TIMEOUT,
+    Reason.MODEL_HUB_UNREACHABLE,
+    Reason.DEVICE_NOT_FOUND,
+    Reason.STORAGE_FULL,
+    Reason.STORAGE_ACCESS_DENIED,
+)
+_HELD_UP: Final = (
+    *_ENDS,
+    Reason.UNSCHEDULABLE,
+    Reason.IMAGE_PULL_BACK_OFF,
+    Reason.CONTAINER_CONFIG_ERROR,
+    Reason.CONTAINER_START_ERROR,
+    Reason.CACHE_NOT_AS_ASKED,
+)
+"""A pod's own faults that may go by themselves, or by something other than a change of the spec."""
+
+_REFUSALS: Final = (
+    Reason.APPLY_FAILED,
+    Reason.FOREIGN_OBJECT,
+    Reason.API_MISSING,
+    Reason.CACHE_NOT_AS_ASKED,
+    Reason.POD_CREATION_FAILED,
+)
+"""Why no pod is made as the spec says."""
 
 
 def _on_the_way(name: str, means: str, reason: Reason, says: str) -> State:
@@ -119,7 +158,7 @@ STATES: Final[tuple[State, ...]] = (
         "pods are replaced one after the other, those that are left serve",
         _SERVES,
         _true(Reason.ROLLING_OUT, r"^\d+ of \d+ pods are up to date, [1-9]\d* ready"),
-        Standing("Unknown", Reason.POD_NOT_READY, r"^\d+ of \d+ pods use the schedule"),
+        _SOME_NOT_YET,
         _false(Reason.ROLLING_OUT, "pods are up to date"),
     ),
     State(
@@ -127,7 +166,7 @@ STATES: Final[tuple[State, ...]] = (
         "some pods that served are not ready any more, the others serve; nothing is known to be wrong with those pods",
         _SERVES,
         _false(Reason.DEGRADED, r"^(\d+) of \1 pods are up to date, \d+ ready; pod \S+: container \S+ "),
-        Standing("Unknown", Reason.POD_NOT_READY, r"^\d+ of \d+ pods use the schedule"),
+        _SOME_NOT_YET,
         _false(Reason.DEGRADED, r"pod \S+: container \S+ "),
         (Reason.DEGRADED,),
     ),
@@ -136,9 +175,53 @@ STATES: Final[tuple[State, ...]] = (
         "the same, and a pod says what is wrong with it: its own reason is Ready's",
         _SERVES,
         _false(Reason.DEGRADED, r"^(\d+) of \1 pods are up to date, \d+ ready; pod \S+: container \S+: "),
-        Standing("Unknown", Reason.POD_NOT_READY, r"^\d+ of \d+ pods use the schedule"),
-        _false(Reason.CRASH_LOOP_BACK_OFF, r"^pod \S+: container \S+: exits with code \d+"),
+        _SOME_NOT_YET,
+        _false(Reason.CRASH_LOOP_BACK_OFF, r"^pod \S+: container \S+: exits with code \d+", *_HELD_UP),
         (Reason.DEGRADED, Reason.CRASH_LOOP_BACK_OFF),
+    ),
+    State(
+        "more pods on the way",
+        "pods serve, and others that are asked for beside them, or in the place of lost ones, have yet to start",
+        _SERVES,
+        _true(Reason.STARTING, _UP_TO_DATE, *_STAGES),
+        _SOME_NOT_YET,
+        _false(Reason.STARTING, _UP_TO_DATE, *_STAGES),
+    ),
+    State(
+        "held up while serving",
+        "pods serve, and a new one has a fault that may still go: a roll-out or a scale-up waits for it",
+        _SERVES,
+        _true(Reason.ROLLING_OUT, _UP_TO_DATE, *_STAGES),
+        _SOME_NOT_YET,
+        _false(Reason.IMAGE_PULL_BACK_OFF, _POD, *_HELD_UP),
+        (Reason.IMAGE_PULL_BACK_OFF,),
+    ),
+    State(
+        "failed while serving",
+        "pods serve, and a new one cannot start until somebody changes something: a roll-out stops there",
+        _SERVES,
+        _false(Reason.ENGINE_ARGUMENT_INVALID, _UP_TO_DATE, *CANNOT_START),
+        _SOME_NOT_YET,
+        _false(Reason.ENGINE_ARGUMENT_INVALID, _POD, *CANNOT_START),
+        (Reason.ENGINE_ARGUMENT_INVALID,),
+    ),
+    State(
+        "overdue while serving",
+        "pods serve, and a new one did not get ready in time",
+        _SERVES,
+        _false(Reason.PROGRESS_DEADLINE_EXCEEDED, _UP_TO_DATE),
+        _SOME_NOT_YET,
+        _false(Reason.PROGRESS_DEADLINE_EXCEEDED, _UP_TO_DATE, *_HELD_UP),
+        (Reason.PROGRESS_DEADLINE_EXCEEDED,),
+    ),
+    State(
+        "refused while serving",
+        "pods serve as before: the change cannot be used, or somebody refuses what it takes",
+        _SERVES,
+        _false(Reason.INVALID_SPEC, _ANY, *_REFUSALS),
+        _IN_USE,
+        _false(Reason.INVALID_SPEC, _ANY, *_REFUSALS),
+        (Reason.INVALID_SPEC,),
     ),
     State(
         "scaled to zero",
@@ -164,6 +247,13 @@ STATES: Final[tuple[State, ...]] = (
         Reason.IMAGE_PULL_BACK_OFF,
         "container engine: (ErrImagePull|ImagePullBackOff)",
         Reason.CONTAINER_CREATING,
+    ),
+    _fault(
+        "claim missing",
+        "`cache.existingClaim` names a claim that does not exist, has lost its volume or is being deleted",
+        Reason.CACHE_NOT_AS_ASKED,
+        r"^spec\.cache\.existingClaim: |pods are up to date, 0 ready; spec\.cache\.existingClaim: ",
+        Reason.PENDING,
     ),
     _fault(
         "Secret missing",
@@ -280,6 +370,15 @@ STATES: Final[tuple[State, ...]] = (
         _IN_USE,
         _false(Reason.API_MISSING, "this cluster has no PodMonitor"),
         (Reason.API_MISSING,),
+    ),
+    State(
+        "claim not as asked",
+        "the operator's own claim is there and can never become what `cache` says; pods use it as it is",
+        _SERVES,
+        _DONE,
+        _IN_USE,
+        _false(Reason.CACHE_NOT_AS_ASKED, r"^PersistentVolumeClaim \S+: "),
+        (Reason.CACHE_NOT_AS_ASKED,),
     ),
     State(
         "synthetic acceptance",

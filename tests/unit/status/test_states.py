@@ -1,12 +1,25 @@
 """The table of states: each can be told from the others, and each has a test on a real API server."""
 
 from itertools import combinations
+from typing import Final
 
 from dsd_operator.status.events import transitions
 from dsd_operator.status.reasons import CANNOT_START, ConditionType, Reason
 from dsd_operator.status.states import STATES, State, state_of
+from dsd_runtime.causes import KNOWN
 from tests.integration.test_states import BRING
 from tests.states import named
+
+FAULTS: Final = {Reason(cause.reason) for cause in KNOWN} | {
+    Reason.UNSCHEDULABLE,
+    Reason.IMAGE_PULL_BACK_OFF,
+    Reason.CONTAINER_CONFIG_ERROR,
+    Reason.CONTAINER_START_ERROR,
+    Reason.CRASH_LOOP_BACK_OFF,
+    Reason.OOM_KILLED,
+    Reason.STARTUP_TIMEOUT,
+}
+"""All that `status.pods` can say of one."""
 
 
 def status_of(state: State, applied: str) -> dict[str, object]:
@@ -18,13 +31,21 @@ def status_of(state: State, applied: str) -> dict[str, object]:
     return {"conditions": conditions, "schedule": {"applied": applied}}
 
 
+def alike(one: State, other: State) -> bool:
+    """Whether some conditions fit both."""
+    return all(
+        a.status == b.status and (a.also | {a.reason}) & (b.also | {b.reason})
+        for a, b in zip(one.standings.values(), other.standings.values(), strict=True)
+    )
+
+
 def test_every_state_is_brought_about_on_an_api_server() -> None:
     assert set(BRING) == {state.name for state in STATES}
 
 
 def test_states_can_be_told_apart() -> None:
     for one, other in combinations(STATES, 2):
-        assert (one.standings.items(), one.applied) != (other.standings.items(), other.applied)
+        assert one.applied != other.applied or not alike(one, other), (one.name, other.name)
         assert one.name != other.name
     for state in STATES:
         found = {state_of(status_of(state, applied)) for applied in ("0/0", "0/2", "1/2", "2/2")} - {None}
@@ -56,3 +77,24 @@ def test_a_status_that_no_state_knows_has_no_name() -> None:
 def test_what_cannot_start_looks_like_a_model_that_is_not_there() -> None:
     assert named("model not found").progressing.status == "False"
     assert named("model not found").progressing.reason in CANNOT_START
+
+
+def test_reasons_that_mean_the_same_are_the_same_state() -> None:
+    held_up = status_of(named("held up while serving"), "1/2")
+    conditions = held_up["conditions"]
+    assert isinstance(conditions, list)
+    conditions[3]["reason"] = Reason.UNSCHEDULABLE.value
+    assert state_of(held_up) is named("held up while serving")
+    conditions[3]["reason"] = Reason.REFUSED_BY_ENGINE.value
+    assert state_of(held_up) is None
+
+
+def test_every_fault_of_a_new_pod_beside_others_that_serve_has_a_state() -> None:
+    """Whatever `status.rollout` can say of one: the roll-out goes on, stops, or takes too long."""
+    serving = [state for state in STATES if state.available.status == "True" and state.schedule.status == "Unknown"]
+    for fault in FAULTS:
+        told = {state.name for state in serving if fault in state.ready.also | {state.ready.reason}}
+        wanted = (
+            {"failed while serving"} if fault in CANNOT_START else {"held up while serving", "overdue while serving"}
+        )
+        assert wanted <= told, fault

@@ -17,6 +17,7 @@ from dsd_operator.render.names import names_for
 from tests.docs.blocks import blocks
 from tests.docs.session import Session
 from tests.integration.engine_stand_in import StandIn
+from tests.integration.kubectl.tool import Dsd
 from tests.integration.world import FIRST, NAME, SECOND, World, ranges
 from tools.cluster.api import ApiOnlyCluster
 from tools.cluster.paths import REPOSITORY
@@ -236,7 +237,7 @@ def test_a_worker_that_restarts_brings_its_whole_group_anew(world: World) -> Non
 
 
 @pytest.mark.usefixtures("controlled")
-def test_an_engine_without_one_of_its_workers_does_not_count(world: World) -> None:
+def test_an_engine_without_one_of_its_workers_does_not_count(world: World, cluster: ApiOnlyCluster) -> None:
     world.operator()
     kubelets = Kubelets(world)
     world.create(engine=TWO_NODES)
@@ -255,6 +256,9 @@ def test_an_engine_without_one_of_its_workers_does_not_count(world: World) -> No
     ready = world.wait_condition("Ready", status="False", reason="ImagePullBackOff")
     assert worker["metadata"]["name"] in ready["message"]
     assert world.status()["ready"] == "0/1"
+    first = Dsd(cluster.kubeconfig, world.namespace).json("explain", NAME)["findings"][0]
+    assert first["objects"] == [f"Pod {worker['metadata']['name']}"]
+    assert "spec.engine.image" in first["fix"]
 
 
 @pytest.mark.long

@@ -33,6 +33,7 @@ RATE_SECONDS: Final = 10
 SHARES: Final = ("Acceptance", "Acceptance by K", "Acceptance by position", "Steps by K", "KV cache", "Ready pods")
 
 MAY_BE_EMPTY: Final = {
+    "dsd-deployment: Why it is not Ready": "it is Ready",
     "dsd-fleet: Schedule not applied": "every schedule is applied",
     "dsd-operator: Errors": "no pass fails",
     "dsd-operator: API calls that failed": "the API server refuses nothing",

@@ -1,4 +1,4 @@
-"""The dashboard "DSD / Deployment": what each K earns one DSDDeployment, and whether its schedule is the right one."""
+"""The dashboard "DSD / Deployment": its state, what each K earns it, and whether its schedule is the right one."""
 
 from typing import Any, Final
 
@@ -51,6 +51,30 @@ def _overview() -> list[Placed]:
         value("Schedules in force", "Different schedules that the engines use now: 1 when all are in sync.", COUNT,
               f"count({q.total(q.engine('dsd_schedule_revision_info'), 'hash', how='count')})",
               ((None, "green"), (2, ORANGE)), width=3),
+    ]  # fmt: skip
+
+
+def _state() -> list[Placed]:
+    """What the operator says of the resource; each series by `max`, for two may speak while one takes over."""
+    conditions, why = q.resource("dsd_operator_condition"), ("type", "status", "reason")
+    not_ready = q.resource("dsd_operator_condition", 'type="Ready"', 'status!="True"')
+    wanted, ready = (q.total(q.resource(f"dsd_operator_{n}replicas"), how="max") for n in ("", "ready_"))
+    in_use = q.total(q.resource("dsd_operator_schedule_pods", 'state="applied"'), how="max")
+    names = {"type": "Condition", "status": "Status", "reason": "Reason"}
+    hidden = {"Time": True, "Value": True}
+    return [
+        rows("Conditions", "What the operator says of the resource, and why; `kubectl dsd explain` tells more. "
+             "(Progressing is False where all is done.)", COUNT,
+             [Query(q.total(conditions, *why, how="max"), instant=True)],
+             [transformation("organize", excludeByName=hidden, renameByName=names,
+                             indexByName={label: place for place, label in enumerate(names)})],
+             [("Status", column(custom__width=100))], width=8, height=6),
+        series("Why it is not Ready", "The reason of the condition Ready while that is not True; empty while it is.",
+               COUNT, Query(q.total(not_ready, "status", "reason", how="max"), "{{status}} {{reason}}"),
+               look=Look("steps", highest=1, decimals=0), width=8, height=6),
+        series("Pods", "Pods that are wanted, pods that are ready, and pods that are known to use the schedule.", COUNT,
+               Query(wanted, "wanted"), Query(ready, "ready"), Query(in_use, "with the schedule"),
+               look=Look("steps", decimals=0), width=8, height=6),
     ]  # fmt: skip
 
 
@@ -170,21 +194,22 @@ _CHANGES: Final[dict[str, Any]] = {
 
 def board() -> Board:
     """The dashboard."""
-    plugin = "dsd_plugin_info"
+    both, plugin = '{__name__=~"dsd_operator_condition|dsd_plugin_info"}', "dsd_plugin_info"
     return Board(
         "dsd-deployment",
         "DSD / Deployment",
-        "One DSDDeployment: which K is in use at which concurrency, and what each K earns.",
+        "One DSDDeployment: is it as it should be, which K is in use at which concurrency, and what each K earns.",
         [
-            *scope(plugin),
-            Variable("namespace", "Namespace", f'label_values({plugin}{{job=~"$job"}}, dsd_namespace)', ""),
+            *scope(both),
+            Variable("namespace", "Namespace", f'label_values({both[:-1]}, job=~"$job"}}, dsd_namespace)', ""),
             Variable("deployment", "DSDDeployment",
-                     f'label_values({plugin}{{job=~"$job", dsd_namespace=~"$namespace"}}, dsd_name)', ""),
+                     f'label_values({both[:-1]}, job=~"$job", dsd_namespace=~"$namespace"}}, dsd_name)', ""),
             Variable("model_name", "Model",
                      f'label_values({plugin}{{dsd_namespace=~"$namespace", dsd_name=~"$deployment"}}, model_name)'),
         ],
         [
             Row("", _overview()),
+            Row("State", _state()),
             Row("K and concurrency", [*_in_use(), heat_map(), gain_matrix()]),
             Row("Drafts", _drafts()),
             Row("Time", _time()),

@@ -109,6 +109,13 @@ def test_template_label_promql_rule(name: str, variable: Json) -> None:
     assert set(re.findall(r"\$(\w+)", found[1])) <= known - {variable["name"]}
 
 
+def test_a_resource_without_an_engine_can_be_chosen() -> None:
+    """It is the one whose state somebody wants to see: the operator speaks of it, and no engine does."""
+    for name, variable in variables():
+        if variable["name"] in ("namespace", "deployment"):
+            assert "dsd_operator_condition" in variable["query"], name
+
+
 @pytest.mark.parametrize("panel", PANELS)
 class TestPanel:
     """Rules about a panel."""

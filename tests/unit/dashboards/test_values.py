@@ -141,6 +141,19 @@ def test_table_of_the_fleet(server: Prometheus) -> None:
     assert [n["llama",] for n in numbers[3:]] == pytest.approx([2 * 38.4, 25 / 40, 15 / 38.4], rel=1e-6)
 
 
+def test_state_of_one_resource_also_where_no_engine_serves(server: Prometheus) -> None:
+    def shown(title: str, kind: str, deployment: str) -> list[Answer]:
+        return answers(server, "dsd-deployment", title, kind, namespace="chat", deployment=deployment)
+
+    why = ("type", "status", "reason")
+    (idle,), (llama,) = (shown("Conditions", "table", name) for name in ("idle", "llama"))
+    assert cells(idle, *why) == {("Ready", "False", "Why"): 1}
+    assert cells(llama, *why) == {("Ready", "True", "Why"): 1}
+    assert latest(shown("Why it is not Ready", "timeseries", "idle")) == {"False Why": 1}
+    assert latest(shown("Why it is not Ready", "timeseries", "llama")) == {}
+    assert latest(shown("Pods", "timeseries", "idle")) == {"wanted": 3, "ready": 2, "with the schedule": 2}
+
+
 def test_histogram_over_time(server: Prometheus) -> None:
     found = answers(server, "dsd-operator", "Change to acknowledged, every change", "heatmap")
     assert latest(found) == near({"0.1": 0.12, "0.2": 0.48, "+Inf": 0.6})

@@ -347,6 +347,31 @@ def test_somebody_elses_is_left_alone(world: World, cluster: ApiOnlyCluster) -> 
 
 
 @pytest.mark.usefixtures("controlled")
+@pytest.mark.parametrize(("allowed", "short"), [(1, f"{GROUP}-0"), pytest.param(0, GROUP, marks=pytest.mark.long)])
+def test_pods_that_a_quota_refuses(world: World, allowed: int, short: str) -> None:
+    """The words of the refusal are in Events of a StatefulSet, which are not the operator's to read."""
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}}
+    world.apply({**quota, "spec": {"hard": {"pods": str(allowed)}}})
+    operator = world.operator()
+    world.create(engine=TWO_NODES)
+    command = f"describe statefulset {short}"
+    told = f"pods cannot be created: StatefulSet {short} has 0 of 1; `kubectl {command}` says why"
+    wait_for("it to be told", lambda: world.condition("Ready").get("message"), lambda m: m == told, SECONDS, 0.1)
+    assert world.condition("Ready")["reason"] == "PodCreationFailed"
+    moving = world.wait_condition("Progressing", status="False", reason="PodCreationFailed")
+    assert moving["message"].endswith(told)
+    assert "exceeded quota: few" in world.kubectl(*command.split())
+    operator.kill()
+    operator.start()
+    world.schedule(SECOND)
+    wait_for("a pass", lambda: world.condition("Progressing"), bool, SECONDS, 0.1)
+    assert world.condition("Progressing")["lastTransitionTime"] == moving["lastTransitionTime"]
+
+    world.kubectl("delete", "resourcequota", "few")
+    Kubelets(world).until_ready(1)
+
+
+@pytest.mark.usefixtures("controlled")
 def test_engines_that_do_not_get_ready_in_time(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody but the operator minds that. It reads the beginning off the status, so another one goes on counting."""
     clock = tmp_path / "clock"

@@ -71,7 +71,8 @@ class Snapshot:
         if "Deployment" in ours:
             workloads.append(of_deployment(ours["Deployment"], replica_sets, single))
         if groups.KIND in ours:
-            workloads.append(of_groups(ours[groups.KIND], next(iter(leader_sets), None), leaders, workers))
+            first = next(iter(leader_sets), None)
+            workloads.append(of_groups(ours[groups.KIND], first, leaders, workers, worker_sets))
         return Observed(tuple(workloads), (*single, *leaders), ours.get("ConfigMap"), workers, scaled_by=self.scaled_by)
 
     def with_applied(self, applied: Iterable[Object]) -> "Snapshot":

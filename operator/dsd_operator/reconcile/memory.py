@@ -105,6 +105,8 @@ class Memory:
     """Revisions to delete once that one is written."""
     crashes: dict[str, Crash] = field(default_factory=dict)
     """Of pods whose successors are not ready yet, by the pod's name."""
+    lacking: dict[str, float] = field(default_factory=dict)
+    """Since when a StatefulSet has had too few pods (monotonic seconds), by its name."""
     minted: Minted | None = None
     wanted_hash: str | None = None
     changed_at: float | None = None

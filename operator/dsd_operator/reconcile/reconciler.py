@@ -26,6 +26,7 @@ from dsd_operator.reconcile.events import Recorder
 from dsd_operator.reconcile.memory import Memory
 from dsd_operator.reconcile.push import Pusher
 from dsd_operator.reconcile.queue import Key
+from dsd_operator.reconcile.refusals import with_refusals
 from dsd_operator.reconcile.restarts import new_restarts
 from dsd_operator.reconcile.watches import Watches
 from dsd_operator.render import leader_worker_set as groups
@@ -129,7 +130,8 @@ class Reconciler:
             self.watches.echoes.wrote(child)
         outcome = work.outcome(problems(resource))
         claim, crashes = await existing_claim(self.client, resource), earlier_crashes(work.snapshot.observed, memory)
-        observed = replace(work.snapshot.observed, claim=claim, crashes=crashes)
+        workloads = with_refusals(work.snapshot.observed.workloads, resource.status, memory, self.clock())
+        observed = replace(work.snapshot.observed, claim=claim, crashes=crashes, workloads=workloads)
         observed = replace(observed, monitoring_named=bool(self.neighbours.monitoring))
         await self._publish(body, summarize(resource, observed, outcome, self._timestamp()))
         retry = work.children.retry or work.pods.retry

@@ -68,8 +68,9 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
         "do what the message says; pods and schedule go on with the claim as it is",
     ),
     Reason.POD_CREATION_FAILED: Meaning(
-        "a quota, a limit range, Pod Security or an admission webhook refuses the pods",
-        "change what the message names",
+        "a quota, a limit range, Pod Security or an admission webhook refuses the pods. Of engines over several nodes "
+        "the message names the StatefulSet that lacks pods, and only its Events say why",
+        "change what the message or `kubectl describe statefulset` names",
     ),
     Reason.PROGRESS_DEADLINE_EXCEEDED: Meaning(
         "pods were not ready within `startup.timeoutSeconds` and ten minutes; engines over several nodes have the time "

@@ -6,7 +6,7 @@ or a group of pods whose leader answers.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dsd_operator.render import leader_worker_set as groups
@@ -38,6 +38,8 @@ class Workload:
     the deadline."""
     refusals: tuple[str, ...] = ()
     """Why pods cannot be made: a quota, a limit range, Pod Security or an admission webhook."""
+    lacking: Mapping[str, str] = field(default_factory=dict)
+    """By its name, what to say of each StatefulSet that has fewer pods than it should, if that lasts."""
     behind: frozenset[str] = frozenset()
     """Names of pods that were made from another description than the one that is asked for now."""
 
@@ -71,12 +73,16 @@ def of_deployment(deployment: Object, replica_sets: Sequence[Object], pods: Sequ
 
 
 def of_groups(
-    live: Object, stateful_set: Object | None, leaders: Sequence[Object], workers: Sequence[Object]
+    live: Object,
+    stateful_set: Object | None,
+    leaders: Sequence[Object],
+    workers: Sequence[Object],
+    worker_sets: Iterable[Object] = (),
 ) -> Workload:
     """Counted from the pods, not read from its status: that names no generation, so it may be about an earlier spec.
 
-    `stateful_set` is the one that its controller made for the leaders. There is no memory: a group that is made anew is
-    one that starts for the first time. `deadline` counts from `moved_at`.
+    `stateful_set` is the one that its controller made for the leaders, `worker_sets` those for the workers. There is
+    no memory: a group that is made anew is one that starts for the first time. `deadline` counts from `moved_at`.
     """
     alive, at_work = ([pod for pod in pods if can_serve(pod)] for pods in (leaders, workers))
     behind = _older_groups(live, stateful_set, leaders)
@@ -92,8 +98,25 @@ def of_groups(
         ready=sum(_is_complete(leader, ready) for leader in alive),
         moved_at=max(_changed_at(live), *(ready_since(leader) for leader in alive), ""),
         settled=current and len(alive) == updated and all(has_been_ready(pod) for pod in (*alive, *at_work)),
+        lacking=dict(_lacking((*([stateful_set] if stateful_set else []), *worker_sets), (*leaders, *workers))),
         behind=behind | {name_of(worker) for worker in workers if groups.leader_of(worker) in behind},
     )
+
+
+def _lacking(stateful_sets: Iterable[Object], pods: Sequence[Object]) -> Iterable[tuple[str, str]]:
+    """Those whose controller knows how few pods there are. Why it makes no more only its Events say, which are not ours
+    to read: where a controller is late or away, the number that it counted is not the one that is."""
+    for each in stateful_sets:
+        meta, status, wanted = each["metadata"], each.get("status", {}), int(each["spec"].get("replicas", 1))
+        there = sum(_is_made_by(pod, meta["uid"]) for pod in pods)
+        knows = status.get("observedGeneration", 0) >= meta["generation"] and status.get("replicas", 0) == there
+        if knows and there < wanted and not meta.get("deletionTimestamp"):
+            name = meta["name"]
+            yield name, f"StatefulSet {name} has {there} of {wanted}; `kubectl describe statefulset {name}` says why"
+
+
+def _is_made_by(pod: Object, uid: str) -> bool:
+    return any(owner["uid"] == uid for owner in pod["metadata"].get("ownerReferences") or ())
 
 
 def _older_groups(live: Object, stateful_set: Object | None, leaders: Iterable[Object]) -> frozenset[str]:

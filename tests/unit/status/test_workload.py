@@ -22,8 +22,15 @@ def stateful_set(mark: str | None = None, replicas: int = 2, revision: str = "ne
     template = {"metadata": {"annotations": {PODS: mark or leader[PODS]}}}
     labels = {f"{DOMAIN}/template-revision-hash": revision}
     return {
-        "metadata": {"labels": labels, "annotations": {f"{DOMAIN}/replicas": str(replicas)}},
-        "spec": {"template": template},
+        "metadata": {
+            "name": "demo",
+            "uid": "of-leaders",
+            "generation": 1,
+            "labels": labels,
+            "annotations": {f"{DOMAIN}/replicas": str(replicas)},
+        },
+        "spec": {"template": template, "replicas": replicas},
+        "status": {"observedGeneration": 1, "replicas": replicas},
     }
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 from dsd_operator.render.arguments import CONFIG_DIRECTORY
 from dsd_operator.render.environment import RUN_DIRECTORY
 from dsd_operator.render.pod_template import ENGINE
+from dsd_operator.render.shapes import directory
 from dsd_operator.render.volumes import CONFIG_VOLUME, RUN_VOLUME
 from dsd_runtime.schedule import Problem
 
@@ -52,8 +53,8 @@ def _engine_problems(container: Mapping[str, Any], path: str) -> Iterator[Proble
         if field in container:
             yield Problem(f"{path}.{field}", f"belongs to the operator; {advice}")
     for index, mount in enumerate(container.get("volumeMounts", [])):
-        target = mount["mountPath"].rstrip("/") + "/"
-        if any(target.startswith(f"{directory}/") for directory in _DIRECTORIES):
+        target = directory(mount["mountPath"]) + "/"
+        if any(target.startswith(f"{ours}/") for ours in _DIRECTORIES):
             yield Problem(
                 f"{path}.volumeMounts[{index}].mountPath",
                 f"{mount['mountPath']} belongs to the runtime, which keeps its configuration and metrics there",

@@ -5,6 +5,7 @@ here, and lists that the API server keys by some field must not hold a key twice
 a message nobody understands. Fields that are not listed are passed on and left to the API server.
 """
 
+import posixpath
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -146,8 +147,15 @@ def _list_problems(value: list[Any], shape: Shape, path: str) -> Iterator[Proble
 
 
 def merge_key(item: Mapping[str, Any], key: tuple[str, ...]) -> tuple[str, ...]:
-    """The values by which the API server tells the items of a list apart."""
-    return tuple(str(item.get(name, _DEFAULTS.get(name, ""))) for name in key)
+    """The values by which the API server tells the items of a list apart; of paths, the directory that they mean. Two
+    spellings of one are two mounts to it, and to the container one of them hides the other."""
+    values = {name: str(item.get(name, _DEFAULTS.get(name, ""))) for name in key}
+    return tuple(directory(value) if name == "mountPath" else value for name, value in values.items())
+
+
+def directory(path: str) -> str:
+    """An absolute path in its one spelling."""
+    return f"/{posixpath.normpath(path).lstrip('/')}"
 
 
 def _is_kind(value: Any, kind: Kind) -> bool:

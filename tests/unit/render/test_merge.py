@@ -79,12 +79,13 @@ def test_all_tolerations_arrive_without_exact_duplicates() -> None:
     assert pod_spec(resource(templated(tolerations=[*tolerations, tolerations[2]])))["tolerations"] == tolerations
 
 
-def test_the_users_shared_memory_replaces_ours() -> None:
+@pytest.mark.parametrize("path", ["/dev/shm", "/dev/shm/", "//dev/./shm"])
+def test_the_users_shared_memory_replaces_ours(path: str) -> None:
     changes = templated(
         volumes=[{"name": "mine", "emptyDir": {"medium": "Memory"}}],
-        containers=[{"name": "engine", "volumeMounts": [{"name": "mine", "mountPath": "/dev/shm"}]}],
+        containers=[{"name": "engine", "volumeMounts": [{"name": "mine", "mountPath": path}]}],
     )
-    assert mounts(changes)["/dev/shm"] == "mine"
+    assert mounts(changes)[path] == "mine"
     assert "dsd-shm" not in volumes(changes)
     assert "mine" in volumes(changes)
 
@@ -146,10 +147,18 @@ def test_security_and_pull_secrets_come_from_the_template() -> None:
         (engine_with(command=["x"]), "spec.podTemplate.spec.containers[0].command", "spec.engine.extraArgs"),
         (templated(enableServiceLinks=True), "spec.podTemplate.spec.enableServiceLinks", "must stay off"),
         (templated(volumes=[{"name": "dsd-config"}]), "spec.podTemplate.spec.volumes[0].name", "operator's own"),
+        *(
+            (
+                engine_with(volumeMounts=[{"name": "v", "mountPath": place}]),
+                "spec.podTemplate.spec.containers[0].volumeMounts[0].mountPath",
+                "belongs to the runtime",
+            )
+            for place in ("/run/dsd/", "/run//dsd/prometheus", "/run/../etc/dsd")
+        ),
         (
-            engine_with(volumeMounts=[{"name": "v", "mountPath": "/run/dsd/"}]),
-            "spec.podTemplate.spec.containers[0].volumeMounts[0].mountPath",
-            "belongs to the runtime",
+            engine_with(volumeMounts=[{"name": "v", "mountPath": "/data"}, {"name": "v", "mountPath": "/data/"}]),
+            "spec.podTemplate.spec.containers[0].volumeMounts",
+            "mountPath /data stands 2 times",
         ),
         (
             engine_with(resources={"limits": {"nvidia.com/gpu": "0.5"}}),

@@ -34,8 +34,10 @@ def _causes(reason: str, status: str = "False") -> list[str]:
 def test_not_ready_has_one_alert_for_each_reason(reason: Reason) -> None:
     if reason is Reason.SCHEDULING_GATED:
         assert _causes(reason) == [], "held back as somebody asked for, however long"
+    elif reason in (Reason.ROLLING_OUT, Reason.POD_NOT_READY):
+        assert _causes(reason) == ["standstill"], "as long as many pods take, while they come and go"
     elif reason in ON_THE_WAY or reason is Reason.DEGRADED:
-        assert _causes(reason) in (["starting"], ["standstill"])
+        assert _causes(reason) == ["starting"]
     else:
         assert _causes(reason) == ["blocked"]
     assert _causes(reason, "True") == []
@@ -55,3 +57,10 @@ def test_states_in_which_something_is_wrong_end_in_an_alert(state: State) -> Non
     assert (causes == ["blocked"]) is (state.ready.status == "False" and state.ready.reason in state.warns) or (
         state.ready.reason is Reason.DEGRADED
     )
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state.name)
+def test_reasons_of_one_state_end_in_one_alert(state: State) -> None:
+    held = {Reason.SCHEDULING_GATED}
+    causes = {tuple(_causes(reason, state.ready.status)) for reason in (state.ready.also | {state.ready.reason}) - held}
+    assert len(causes) == int(state.ready.reason not in held)

@@ -5,11 +5,13 @@ Also to those that are not ready: without its schedule a pod does not get so.
 A pod that does not answer is unknown, and holds up nobody: its file brings the schedule. A pass waits for a pod one
 second at most; a slower delivery goes on in the background and wakes the resource when it has something new to say.
 For a pod that was late the next pass hardly waits, so that it costs the others nothing when changes follow each other.
-After two failures in a row a pod is left in peace for a while.
+After two failures in a row a pod is left in peace for a while. It may be out of reach for good, by design (a mesh), and
+each pass over its resource reads everything anew, so passes for its sake alone become rare.
 """
 
 import asyncio
 import logging
+import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -30,6 +32,13 @@ LATE_WAIT_SECONDS: Final = 0.1
 _PATIENCE: Final = 2
 _FIRST_PAUSE_SECONDS: Final = 5.0
 _LONGEST_PAUSE_SECONDS: Final = 60.0
+_FIRST_AGAIN_SECONDS: Final = 0.5
+_LONGEST_AGAIN_SECONDS: Final = 300.0
+_SPREAD: Final = 0.2
+"""Share by which these are spread: what cuts off one pod cuts off many."""
+
+_OUT_OF_REACH: Final = frozenset({PushState.UNREACHABLE, PushState.UNAUTHORIZED})
+"""Asking again may help without an event that would wake us."""
 
 Pod = Mapping[str, Any]
 
@@ -42,11 +51,8 @@ class Report:
 
     results: tuple[PushResult, ...] = ()
     overtaken: tuple[Revision, ...] = ()
-
-    @property
-    def retry(self) -> bool:
-        """Whether asking again may help without an event that would wake us."""
-        return any(r.state in (PushState.UNREACHABLE, PushState.UNAUTHORIZED) for r in self.results)
+    again: float = 0.0
+    """Seconds after which asking again is worth another pass; 0: no need."""
 
 
 @dataclass
@@ -59,6 +65,7 @@ class Pusher:
     wake: Callable[[Key], None]
     """Asks for another pass of a resource."""
     wait: float = WAIT_SECONDS
+    spread: Callable[[], float] = random.random
     _running: set[asyncio.Task[Delivery]] = field(default_factory=set)
 
     async def push(self, target: Target, pods: Sequence[Pod], memory: Memory) -> Report:
@@ -69,8 +76,13 @@ class Pusher:
         started = [record for uid, pod in able.items() if self._start(target, pod, record := memory.pods[uid])]
         await self._wait([record for record in started if not record.late], self.wait)
         await self._wait([record for record in started if record.late], min(self.wait, LATE_WAIT_SECONDS))
-        found = [self._look(target, able[uid], record) for uid, record in memory.pods.items()]
-        return Report(tuple(d.result for d in found), tuple(d.overtaken for d in found if d.overtaken is not None))
+        found = [(record, self._look(target, able[uid], record)) for uid, record in memory.pods.items()]
+        late = [record for record, delivery in found if delivery.result.state in _OUT_OF_REACH]
+        return Report(
+            tuple(delivery.result for _, delivery in found),
+            tuple(delivery.overtaken for _, delivery in found if delivery.overtaken is not None),
+            min((self._again(record) for record in late), default=0.0),
+        )
 
     def forget(self, memory: Memory) -> None:
         """The resource is gone: nothing is delivered to its pods any more."""
@@ -119,11 +131,15 @@ class Pusher:
         if record.target is not None and record.shown is not None and not _alike(record.shown, record.delivery.result):
             self.wake(record.target.key)
 
+    def _again(self, record: PodRecord) -> float:
+        """When to look at a pod out of reach again: longer after each failure, and not before it is asked again."""
+        plain = min(_LONGEST_AGAIN_SECONDS, _FIRST_AGAIN_SECONDS * 2.0 ** min(max(record.failures - 1, 0), 16))
+        return max(plain, record.not_before - self.clock()) * (1 + _SPREAD * self.spread())
+
     def _count(self, record: PodRecord, delivery: Delivery) -> None:
-        failed = delivery.result.state is PushState.UNREACHABLE
-        record.failures = record.failures + 1 if failed else 0
+        record.failures = record.failures + 1 if delivery.result.state in _OUT_OF_REACH else 0
         record.not_before = 0.0
-        if record.failures >= _PATIENCE:
+        if record.failures >= _PATIENCE and delivery.result.state is PushState.UNREACHABLE:
             pause = _FIRST_PAUSE_SECONDS * 2.0 ** min(record.failures - _PATIENCE, 8)
             record.not_before = self.clock() + min(pause, _LONGEST_PAUSE_SECONDS)
 

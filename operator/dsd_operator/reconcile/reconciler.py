@@ -134,9 +134,9 @@ class Reconciler:
         observed = replace(work.snapshot.observed, claim=claim, crashes=crashes, workloads=workloads)
         observed = replace(observed, monitoring_named=bool(self.neighbours.monitoring))
         await self._publish(body, summarize(resource, observed, outcome, self._timestamp()))
-        retry = work.children.retry or work.pods.retry
-        again = apply.soonest(work.children.again, scaling.LOOK_AGAIN_SECONDS if snapshot.scaled_by else 0.0)
-        return Done(retry=retry, delay=work.children.delay, again=again)
+        scaled = scaling.LOOK_AGAIN_SECONDS if snapshot.scaled_by else 0.0
+        again = apply.soonest(work.children.again, work.pods.again, scaled)
+        return Done(retry=work.children.retry, delay=work.children.delay, again=again)
 
     async def _with_scaler(self, resource: DSDDeployment, snapshot: Snapshot) -> Snapshot:
         workload = snapshot.observed.workload(kind_of(resource))

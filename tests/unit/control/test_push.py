@@ -229,7 +229,7 @@ async def test_a_pod_that_has_it_is_only_read(world: World) -> None:
     for _ in range(3):
         assert states(await pusher.push(target(), world.pods, world.memory)) == [PushState.APPLIED]
     assert engine.seen == ["GET"] * 3
-    assert not (await pusher.push(target(), world.pods, world.memory)).retry
+    assert not (await pusher.push(target(), world.pods, world.memory)).again
 
 
 async def test_smoothing_travels_with_the_schedule_and_is_turned_off_by_one_without(world: World) -> None:
@@ -296,7 +296,7 @@ async def test_a_pod_that_refuses_every_token_is_told_apart(world: World) -> Non
     report = await (await world.pusher()).push(target(), world.pods, world.memory)
     assert states(report) == [PushState.UNAUTHORIZED]
     assert report.results[0].message == "expired"
-    assert report.retry
+    assert report.again
     assert engine.seen == ["GET", "PUT", "PUT"]
 
 
@@ -311,7 +311,7 @@ async def test_what_the_engine_refuses_is_not_repeated(world: World, code: int) 
     report = await (await world.pusher()).push(target(), world.pods, world.memory)
     assert states(report) == [PushState.REFUSED]
     assert "K=9" in report.results[0].message
-    assert not report.retry
+    assert not report.again
 
 
 async def test_an_engine_core_that_does_not_answer_is_unknown(world: World) -> None:
@@ -435,7 +435,7 @@ async def test_only_pods_that_can_serve_are_counted_and_only_ready_ones_asked(wo
     report = await (await world.pusher()).push(target(), world.pods, world.memory)
     assert states(report) == [PushState.NOT_READY, PushState.NOT_READY]
     assert engine.seen == []
-    assert not report.retry
+    assert not report.again
 
 
 async def test_records_of_pods_that_are_gone_go(world: World) -> None:

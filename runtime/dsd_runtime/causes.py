@@ -74,6 +74,12 @@ KNOWN: Final = (
     OFFLINE,
     _cause(
         "StorageFull",
+        r"/dev/shm\b.*No space left on device|No space left on device.*/dev/shm\b|out of shared memory",
+        "/dev/shm, through which vLLM's workers and NCCL talk, is full",
+        "Raise spec.sharedMemory.sizeLimit, and spec.resources.limits.memory with it: what is in it counts there.",
+    ),
+    _cause(
+        "StorageFull",
         r"No space left on device|Disk quota exceeded",
         "the disk is full: the model did not fit into the pod's cache or the node's disk",
         "Raise spec.cache.size where the cache has a claim (its class must let it grow), or keep weights on one with "

@@ -140,8 +140,8 @@ MEANINGS: Final[Mapping[Reason, Meaning]] = {
         "the engine sees no GPU", "ask for one in `resources.limits`, with an image that fits the node's GPUs"
     ),
     Reason.STORAGE_FULL: Meaning(
-        "the disk or the cache's volume is full",
-        "raise `cache.size`, or give the pods a larger disk",
+        "the disk, the cache's volume or `/dev/shm` is full",
+        "raise `cache.size` or `sharedMemory.sizeLimit`, or give the pods a larger disk",
     ),
     Reason.STORAGE_ACCESS_DENIED: Meaning(
         "the engine may not read or write a file",

@@ -62,6 +62,8 @@ def test_sentences_of_the_libraries(module: str, sentence: str, cause: str) -> N
         ("401 Client Error. Repository Not Found for url: x. Invalid credentials in Authorization header", "accept"),
         ("403 Client Error: Forbidden for url: x", "does not let the pod have"),
         ("OSError: [Errno 28] No space left on device: '/home/x'", "the disk is full"),
+        ("OSError: [Errno 28] No space left on device: '/dev/shm/psm_1'", "/dev/shm"),
+        ("shared memory segment /dev/shm/nccl-1 (size 9637888), error: No space left on device (28)", "/dev/shm"),
         ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", "GPU's memory"),
         ("vllm serve: error: unrecognized arguments: --sed=0", "does not understand an argument"),
         ("PermissionError: [Errno 13] Permission denied: '/models/x'", "may not be read"),

@@ -50,15 +50,17 @@ def untold(events: Iterable[Json], status: Mapping[str, Any]) -> set[str]:
     return {c["reason"] for c in status["conditions"]} - {event["reason"] for event in events}
 
 
-def check_events(events: Iterable[Json], status: Mapping[str, Any], state: State) -> None:
-    """Each condition's news is an Event with its words, a Warning where the state says so, and only there."""
+def check_events(events: Iterable[Json], status: Mapping[str, Any], state: State, *earlier: State) -> None:
+    """Each condition's news is an Event with its words, a Warning where the state says so, and only there. There is no
+    other Warning, but those of the states that it was in `earlier`."""
     told = {(event["type"], event["reason"], event["message"]) for event in events}
     for condition in status["conditions"]:
         words = (condition["reason"], condition["message"])
         wanted = "Warning" if condition["reason"] in state.warns else "Normal"
         assert {kind for kind, *rest in told if tuple(rest) == words} <= {wanted}, (condition, told)
     warned = {reason for kind, reason, _ in told if kind == "Warning"}
-    assert set(state.warns) <= warned, told
+    expected = {reason.value for known in (state, *earlier) for reason in known.warns}
+    assert set(state.warns) <= warned <= expected, told
 
 
 def check_explained(explained: Json, state: State) -> None:

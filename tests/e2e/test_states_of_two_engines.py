@@ -29,6 +29,8 @@ NAMESPACE: Final = "dsd-two-engines"
 FIRST: Final = from_triples([(1, 64, 3)])
 SECOND: Final = from_triples([(1, 64, 2)])
 THIRD: Final = from_triples([(1, 64, 1)])
+REACHED: Final = ("operator cannot reach the pod", "degraded", "degraded by a crash")
+"""States whose Warnings are still there when another one is reached."""
 UNKNOWN: Final = "Metadata-Version: 2.1\nName: vllm\nVersion: 0.99.0+cpu\n"
 
 
@@ -72,11 +74,11 @@ def test_states_of_two_engines(pair: Handle, installation: Installation) -> None
 
 
 def reach(handle: Handle, name: str) -> None:
-    """Wait for a state and its Events; health rules agree with it."""
+    """Wait for a state and its Events; health rules agree with it. What was told on the way stays."""
     state = named(name)
     found = wait_for(f"the state {name}", handle.resource, lambda r: shows(r, state), 2 * START_TIMEOUT, 0.2)
     events = wait_for("its Events", handle.events, lambda e: not untold(e, found["status"]), CHANGE_TIMEOUT, 0.2)
-    check_events(events, found["status"], state)
+    check_events(events, found["status"], state, *(named(each) for each in REACHED))
     assert health(found) == expected_health(state)
 
 

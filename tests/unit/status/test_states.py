@@ -3,12 +3,14 @@
 from itertools import combinations
 from typing import Final
 
+import pytest
+
 from dsd_operator.status.events import transitions
 from dsd_operator.status.reasons import CANNOT_START, ConditionType, Reason
 from dsd_operator.status.states import STATES, State, state_of
 from dsd_runtime.causes import KNOWN
 from tests.integration.test_states import BRING
-from tests.states import named
+from tests.states import check_events, named
 
 FAULTS: Final = {Reason(cause.reason) for cause in KNOWN} | {
     Reason.UNSCHEDULABLE,
@@ -98,3 +100,22 @@ def test_every_fault_of_a_new_pod_beside_others_that_serve_has_a_state() -> None
             {"failed while serving"} if fault in CANNOT_START else {"held up while serving", "overdue while serving"}
         )
         assert wanted <= told, fault
+
+
+def told(state: State, *more: tuple[str, str]) -> list[dict[str, str]]:
+    """Events as they should be, and others."""
+    found = transitions({}, status_of(state, "1/2"))
+    events = [{"type": event.type, "reason": event.reason, "message": event.message} for event in found]
+    return [*events, *({"type": kind, "reason": reason, "message": "?"} for kind, reason in more)]
+
+
+def test_a_warning_that_the_table_does_not_know_is_noticed() -> None:
+    ready, off = named("ready"), named("runtime plugin off")
+    status = status_of(ready, "2/2")
+    check_events(told(ready), status, ready)
+    check_events(told(ready, ("Normal", "Starting")), status, ready)
+    check_events(told(ready, ("Warning", "RuntimePluginOff")), status, ready, off)
+    with pytest.raises(AssertionError):
+        check_events(told(ready, ("Warning", "RuntimePluginOff")), status, ready)
+    with pytest.raises(AssertionError):
+        check_events(told(ready), status_of(off, "1/2"), off)

@@ -122,7 +122,7 @@ class Reconciler:
             return await self._reconcile(key, groups_too=True)
         memory, snapshot = self._memory(key, resource), await self._with_scaler(resource, found.of(resource))
         _note_groups(resource, snapshot, memory)
-        self.metrics.engine_restarts(*key, new_restarts(snapshot.observed.pods, memory))
+        self.metrics.engine_restarts(*key, new_restarts(snapshot.observed, memory))
         work = await self._work(key, resource, snapshot, memory)
         for child in (work.snapshot.live.get("Deployment"), work.snapshot.observed.config_map):
             self.watches.read(child)

@@ -94,6 +94,10 @@ class Kubelets:
         self.until(f"{replicas} engines to be ready", lambda: _is_ready(self.world, replicas))
 
 
+def _uid(pod: Json) -> str:
+    return str(pod["metadata"]["uid"])
+
+
 def _annotations(pod: Json) -> Json:
     found: Json = pod["metadata"].get("annotations") or {}
     return found
@@ -234,6 +238,36 @@ def test_a_worker_that_restarts_brings_its_whole_group_anew(world: World) -> Non
 
     kubelets.until("the group to be new, and the other one to be left", renewed)
     kubelets.until_ready(2)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("controlled")
+def test_a_change_that_mends_is_on_its_way_though_the_group_before_it_crashed(world: World) -> None:
+    """What ended it is remembered for the group that is made anew, and not for one that is made otherwise."""
+    world.operator()
+    kubelets = Kubelets(world)
+    world.create(engine=TWO_NODES)
+
+    def leader(other_than: str = "") -> Json:
+        """The leader, once its group is there."""
+        found = wait_for("a leader", lambda: kubelets.pods(LEADERS), lambda p: p and _uid(p[0]) != other_than, SECONDS)
+        return found[0]
+
+    broken = leader()
+    ended = {"exitCode": 2, "reason": "Error", "message": "main.py: error: unrecognized arguments: --no-such-option"}
+    status = {"name": "engine", "ready": False, "restartCount": 1, "image": "i", "imageID": "i",
+              "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": ended}}  # fmt: skip
+    world.set_pod(broken, "127.0.88.2", ready=False, containerStatuses=[status])
+    anew = leader(other_than=_uid(broken))
+    world.wait_condition("Ready", status="False", reason="EngineArgumentInvalid")
+    world.wait_condition("Progressing", status="False", reason="EngineArgumentInvalid")
+
+    world.patch(engine={**TWO_NODES, "maxNumSeqs": 8})
+    world.wait_condition("Progressing", status="True")
+    leader(other_than=_uid(anew))
+    world.wait_condition("Progressing", status="True", reason="Pending")
+    world.wait_condition("Ready", status="False", reason="Pending")
+    kubelets.until_ready(1)
 
 
 @pytest.mark.usefixtures("controlled")

@@ -402,6 +402,7 @@ def test_pods_that_a_quota_refuses(world: World, allowed: int, short: str) -> No
     assert world.condition("Progressing")["lastTransitionTime"] == moving["lastTransitionTime"]
 
     world.kubectl("delete", "resourcequota", "few")
+    world.kubectl("annotate", "statefulset", short, "again=now")  # its controller tries by itself, at growing intervals
     Kubelets(world).until_ready(1)
 
 

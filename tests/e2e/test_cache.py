@@ -15,6 +15,7 @@ from typing import Final
 import pytest
 
 from tests.e2e.fleet import FIRST_SCHEDULE
+from tests.e2e.outage import is_ready
 from tools.cluster import paths
 from tools.models import tiny
 from tools.testbed import manifests
@@ -98,8 +99,9 @@ def deployment(endpoint: str) -> Json:
 
 
 def served(handle: Handle) -> Engine:
+    """The engine of the pod that is there now: just after a deletion the status still speaks of the one before."""
     handle.wait_ready()
-    (pod,) = handle.pods()
+    (pod,) = wait_for("one pod, ready", handle.pods, lambda pods: [is_ready(p) for p in pods] == [True], START_TIMEOUT)
     return Engine(pod_url(pod["status"]["podIP"]))
 
 

@@ -5,17 +5,22 @@ from typing import Any
 
 import pytest
 
+from dsd_operator.api.envelope import envelope, envelope_hash
 from dsd_operator.cluster.errors import ApiError, Forbidden, Retry
 from dsd_operator.reconcile import history
 from dsd_operator.reconcile.apply import Report, apply_one
 from dsd_operator.reconcile.memory import Memory
-from dsd_operator.render.history import KIND
-from dsd_operator.render.labels import joined
+from dsd_operator.render.history import KIND, LIMIT
+from dsd_operator.render.history import name_of as history_name
+from dsd_operator.render.labels import joined, labels
+from dsd_operator.render.names import names_for
 from dsd_operator.status.blockers import beside_blocker, spec_blocker
 from dsd_operator.status.observed import Outcome
 from dsd_operator.status.reasons import Reason
 from tests.unit.control.test_apply import FakeServer, Json
 from tests.unit.resources import CONTEXT, resource
+
+LABELS = labels(names_for("demo"))
 
 
 class Unreadable:
@@ -42,6 +47,35 @@ async def test_a_workload_that_is_left_as_it_is_is_not_rolled_out(changes: dict[
     assert blocker.reason is Reason.APPLY_FAILED
     assert "the history of the pods cannot be read: busy" in blocker.message
     assert beside_blocker(outcome) is None
+
+
+class Shared:
+    """A client that lists what stands beside ours: controllers copy labels from pods to revisions of their own."""
+
+    def __init__(self, **metadata: Any) -> None:
+        name = history_name(resource(), envelope_hash(envelope(resource().spec)))
+        readable = {"envelope": {}, "pods": {"template": {"spec": {}}}}
+        self.revisions = [
+            {"metadata": {"name": name, "labels": LABELS, **metadata}, "data": readable, "revision": number}
+            for number in range(100, 100 + 2 * LIMIT)
+        ]
+
+    async def list(self, *_: Any) -> list[Any]:
+        return self.revisions
+
+
+@pytest.mark.parametrize("owned", [True, False], ids=["another-controller's", "without-our-data"])
+async def test_what_others_keep_is_not_used_nor_counted_nor_deleted(owned: bool) -> None:
+    owner = {"kind": "LeaderWorkerSet", "apiVersion": "leaderworkerset.x-k8s.io/v1", "name": "demo", "uid": "7"}
+    client: Any = Shared(**({"ownerReferences": [{**owner, "controller": True}]} if owned else {}))
+    if not owned:
+        for revision in client.revisions:
+            revision["data"] = {"spec": {}}
+    memory = Memory("u")
+    found = {m["kind"]: m for m in (await history.planned(client, resource(), {}, CONTEXT, memory)).manifests}
+    assert found[KIND]["revision"] == 1
+    assert found["Deployment"]["spec"]["template"]["spec"]["containers"]
+    assert memory.expired == ()
 
 
 class Server(FakeServer):

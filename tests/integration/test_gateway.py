@@ -117,6 +117,38 @@ def test_somebody_elses_route_is_left_alone(world: World, cluster: ApiOnlyCluste
     assert found["spec"]["hostnames"] == ["mine.example"]
 
 
+def test_a_route_leads_to_a_pool_only_while_that_is_there_and_ours(world: World, cluster: ApiOnlyCluster) -> None:
+    """A stranger's pool has the name: clients stay with the Service, and are not sent to somebody else's models."""
+    INFERENCE_POOL.install(cluster.kubeconfig)
+    HTTP_ROUTE.install(cluster.kubeconfig)
+    world.operator()
+    meta = {"name": NAME, "namespace": world.namespace}
+    strange = {"selector": {"matchLabels": {"app": "theirs"}}, "targetPorts": [{"number": 80}]}
+    picker = {"endpointPickerRef": {"name": "theirs", "port": {"number": 9002}}}
+    identity = {"apiVersion": "inference.networking.k8s.io/v1", "kind": "InferencePool", "metadata": meta}
+    world.apply({**identity, "spec": {**strange, **picker}})
+    world.create(gateway={"httpRoute": ROUTE})
+    world.engines(1)
+    _wait(world, "HTTPRoute", "to lead to the Service", _leads_to("Service"))
+    world.wait_condition("Ready", status="True")
+
+    world.patch(gateway={"inferencePool": POOL, "httpRoute": {"hostnames": ["b.example"]}})
+    ready = world.wait_condition("Ready", status="False", reason="ForeignObject")
+    assert "InferencePool" in ready["message"]
+    assert _wait(world, "HTTPRoute", "to be left", _leads_to("Service"))["hostnames"] == ["a.example"]
+
+    world.kube.delete("InferencePool", world.namespace, NAME)
+    world.patch(gateway={"inferencePool": {"endpointPicker": {"port": 9003}}})  # else it is looked for in 15 s
+    _wait(world, "HTTPRoute", "to lead to the pool", _leads_to("InferencePool"))
+    assert _wait(world, "InferencePool", "to be ours")["endpointPickerRef"]["name"] == "picker"
+    world.patch(gateway={"inferencePool": {"enabled": False}})
+    _wait(world, "HTTPRoute", "to lead to the Service again", _leads_to("Service"))
+
+
+def _leads_to(kind: str) -> Any:
+    return lambda route: route["spec"]["rules"][0]["backendRefs"][0]["kind"] == kind
+
+
 def test_the_page(world: World, cluster: ApiOnlyCluster, tmp_path: Path) -> None:
     """The commands of docs/how-to/gateway.md."""
     INFERENCE_POOL.install(cluster.kubeconfig)

@@ -62,14 +62,32 @@ def _is_used(failure: ApplyFailure, workloads: Sequence[Object]) -> bool:
 async def bring_beside(
     client: Client, manifests: Sequence[Object], memory: Memory, unwanted: Sequence[Object]
 ) -> Report:
-    """Apply what is wanted beside the pods, and delete what is not, old revisions among it; raises nothing either."""
-    return await _all(
-        [
-            *(optional.bring(client, m, memory) for m in manifests),
-            *(optional.drop(client, identity, memory) for identity in unwanted),
-            history.prune(client, memory),
-        ]
+    """Apply what is wanted beside the pods, and delete what is not, old revisions among it; raises nothing either.
+
+    What leads to another comes after it, and is left as it is while that is not there, or is not ours; and nothing is
+    deleted that it may lead to still. `manifests` may lack some that failed before.
+    """
+    gone = {identity["kind"] for identity in unwanted}
+    led = [m for m in manifests if _leads_to(m) and _leads_to(m) not in gone]
+    first = [m for m in manifests if m not in led]
+    report = await _all([*(optional.bring(client, m, memory) for m in first), history.prune(client, memory)])
+    there = _settled(first, report)
+    report += await _all(
+        optional.bring(client, m, memory) if _leads_to(m) in there else optional.wait(client, m, _leads_to(m))
+        for m in led
     )
+    moved = _settled(manifests, report) | gone
+    held = {extra.leads_to for extra in EXTRAS if extra.kind not in moved}
+    return report + await _all(optional.drop(client, each, memory) for each in unwanted if each["kind"] not in held)
+
+
+def _leads_to(manifest: Object) -> str:
+    """The kind of the child that it leads to, unless the resource asks for none; empty where it leads to none."""
+    return BY_KIND[manifest["kind"]].leads_to
+
+
+def _settled(manifests: Sequence[Object], report: Report) -> set[str]:
+    return {m["kind"] for m in manifests} - {failure.kind for failure in report.failures}
 
 
 async def _all(work: Iterable[Coroutine[Any, Any, Report]]) -> Report:

@@ -69,6 +69,18 @@ def _kept(failure: ApplyFailure, fit: Fit) -> ApplyFailure:
     return replace(failure, in_use=True, message="; ".join(filter(None, (failure.message, fit.change))))
 
 
+async def wait(client: Client, manifest: Object, kind: str) -> Report:
+    """Leave a child as it is, for the one of this kind that it is to lead to could not be made. That failure is told;
+    of this child only that the cluster does not have its kind either."""
+    _log.debug("%s %s waits for its %s", manifest["kind"], manifest["metadata"]["name"], kind)
+    extra = BY_KIND[manifest["kind"]]
+    try:
+        known = await client.serves(resource_of(manifest))
+    except ApiError:
+        return Report(again=LOOK_AGAIN_SECONDS)
+    return Report(again=LOOK_AGAIN_SECONDS) if known else without_kind(manifest, extra.advice)
+
+
 async def drop(client: Client, identity: Object, memory: Memory) -> Report:
     """Delete a child that is not wanted, if there is one and it is this resource's."""
     kind, owner = identity["kind"], controller(identity)

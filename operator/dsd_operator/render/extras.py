@@ -27,6 +27,9 @@ class Extra:
     """What to do where the cluster does not know the kind; empty for kinds that every cluster has."""
     needed_by_pods: bool = False
     """Whether pods cannot start without it. If not, only the condition Ready tells that it is missing."""
+    leads_to: str = ""
+    """The kind of another child that it leads clients to, where the resource asks for that one: a route may lead
+    nowhere, or to a stranger's, for no moment."""
     keeps: bool = False
     """Whether it stays when it is no longer wanted, because of what is in it; it still goes with the resource."""
     fit: Callable[[Mapping[str, Any], Mapping[str, Any]], Fit] = as_it_is
@@ -81,6 +84,7 @@ EXTRAS: Final = (
         http_route.KIND,
         wanted=http_route.is_wanted,
         render=lambda resource, _: http_route.http_route(resource),
+        leads_to=inference_pool.KIND,
         advice="install the CRDs of the Gateway API, or set spec.gateway.httpRoute.enabled to false",
     ),
 )

@@ -250,8 +250,11 @@ def test_a_change_that_mends_is_on_its_way_though_the_group_before_it_crashed(wo
 
     def leader(other_than: str = "") -> Json:
         """The leader, once its group is there."""
-        found = wait_for("a leader", lambda: kubelets.pods(LEADERS), lambda p: p and _uid(p[0]) != other_than, SECONDS)
-        return found[0]
+
+        def there(pods: list[Json]) -> bool:
+            return bool(pods) and _uid(pods[0]) != other_than
+
+        return wait_for("a leader", lambda: kubelets.pods(LEADERS), there, SECONDS)[0]
 
     broken = leader()
     ended = {"exitCode": 2, "reason": "Error", "message": "main.py: error: unrecognized arguments: --no-such-option"}
@@ -382,7 +385,7 @@ def test_somebody_elses_is_left_alone(world: World, cluster: ApiOnlyCluster) -> 
 
 @pytest.mark.usefixtures("controlled")
 @pytest.mark.parametrize(("allowed", "short"), [(1, f"{GROUP}-0"), pytest.param(0, GROUP, marks=pytest.mark.long)])
-def test_pods_that_a_quota_refuses(world: World, allowed: int, short: str) -> None:
+def test_pods_that_a_quota_refuses(world: World, cluster: ApiOnlyCluster, allowed: int, short: str) -> None:
     """The words of the refusal are in Events of a StatefulSet, which are not the operator's to read."""
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}}
     world.apply({**quota, "spec": {"hard": {"pods": str(allowed)}}})
@@ -395,6 +398,9 @@ def test_pods_that_a_quota_refuses(world: World, allowed: int, short: str) -> No
     moving = world.wait_condition("Progressing", status="False", reason="PodCreationFailed")
     assert moving["message"].endswith(told)
     assert "exceeded quota: few" in world.kubectl(*command.split())
+    first = Dsd(cluster.kubeconfig, world.namespace).json("explain", NAME)["findings"][0]
+    assert (first["reason"], first["objects"]) == ("PodCreationFailed", ["ResourceQuota few"])
+    assert "exceeded quota: few" in first["said"][0]
     operator.kill()
     operator.start()
     world.schedule(SECOND)

@@ -88,12 +88,20 @@ def _foreign(facts: Facts, message: str) -> Finding:
 
 
 def _refused_pods(facts: Facts) -> Iterator[Finding]:
-    """ReplicaFailure of the ReplicaSets: quota, limit range, Pod Security, webhook."""
+    """Quota, limit range, Pod Security, webhook: ReplicaFailure of the ReplicaSets; Events of a group's StatefulSet."""
     for workload in (facts.child, *facts.replica_sets):
         for condition in ((workload or {}).get("status") or {}).get("conditions") or ():
             if condition.get("type") == "ReplicaFailure" and condition.get("status") == "True":
                 yield _refusal(facts, str(condition.get("message") or ""))
                 return
+    refused = [event for event in facts.events if facts.lacking and _is_refusal(event, facts.lacking)]
+    if refused:
+        yield _refusal(facts, str(refused[-1].get("message") or ""))
+
+
+def _is_refusal(event: Mapping[str, Any], name: str) -> bool:
+    about = event.get("involvedObject") or {}
+    return (about.get("kind"), about.get("name"), event.get("reason")) == ("StatefulSet", name, "FailedCreate")
 
 
 def _refusal(facts: Facts, message: str) -> Finding:

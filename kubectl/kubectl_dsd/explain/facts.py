@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 from dsd_operator.render.names import names_for
 from dsd_operator.status.pods import can_serve, is_ready, name_of
 from dsd_operator.status.reasons import Reason
+from dsd_operator.status.workload import LACKING
 from kubectl_dsd.ages import parse
 from kubectl_dsd.cluster import Cluster, Json, Objects
 from kubectl_dsd.errors import ApiFailure, Failure
@@ -74,6 +75,12 @@ class Facts:
     def condition(self, kind: str) -> Mapping[str, Any]:
         """A condition, empty where there is none."""
         return next((c for c in self.status.get("conditions") or () if c.get("type") == kind), {})
+
+    @property
+    def lacking(self) -> str:
+        """The StatefulSet of a group that has too few pods, by the operator's word; empty where none has."""
+        found = LACKING.search(str(self.condition("Ready").get("message") or ""))
+        return found[1] if found else ""
 
     def responsible(self) -> Objects:
         """The operators that watch the resource's namespace, running or not; none where they cannot be seen."""
@@ -154,9 +161,9 @@ def _owned(sets: Objects, child: Json | None) -> Objects:
 def _events(cluster: Cluster, facts: Facts, ask: _Asker) -> Objects:
     """Events about the resource, its children and the pods that are not ready; the newest last."""
     children = [thing["metadata"]["name"] for thing in (facts.child, *facts.replica_sets) if thing]
-    names = [facts.meta["name"], *children, *(view.name for view in facts.waiting()[:_PODS_WITH_EVENTS])]
+    waiting = [view.name for view in facts.waiting()[:_PODS_WITH_EVENTS]]
     found: Objects = []
-    for name in dict.fromkeys(names):
+    for name in dict.fromkeys(filter(None, (facts.meta["name"], *children, facts.lacking, *waiting))):
         about = f"involvedObject.name={name}"
         found += ask(partial(cluster.list, "Event", facts.meta["namespace"], fields=about), [])
     return sorted(found, key=event_time)

@@ -4,6 +4,7 @@ Pure. `cluster.observe` collects the parts; `rollout` and `blockers` read the re
 or a group of pods whose leader answers.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,9 @@ from typing import Any, Final
 from dsd_operator.render import leader_worker_set as groups
 from dsd_operator.status.pods import can_serve, has_been_ready, is_ready, name_of
 from dsd_operator.status.readiness import ready_since
+
+LACKING: Final = re.compile(r"StatefulSet (\S+) has \d+ of \d+")
+"""The name in what is told of a StatefulSet that lacks pods, for who may read its Events."""
 
 _TEMPLATE_HASH: Final = "pod-template-hash"
 

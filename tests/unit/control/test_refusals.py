@@ -6,6 +6,7 @@ import pytest
 
 from dsd_operator.reconcile.memory import Memory
 from dsd_operator.reconcile.refusals import PATIENCE_SECONDS, with_refusals
+from dsd_operator.status import workload
 from dsd_operator.status.observed import Observed
 from dsd_operator.status.summarize import summarize
 from dsd_operator.status.workload import Workload, of_groups
@@ -39,6 +40,9 @@ LACKING: Final = "StatefulSet demo-x has 1 of 2; `kubectl describe statefulset d
 
 def test_what_its_controller_cannot_make_is_lacking() -> None:
     assert groups(leaders_set(wanted=2, counted=1), 1).lacking == {"demo-x": LACKING}
+    found = workload.LACKING.search(f"pods cannot be created: {LACKING}")
+    assert found is not None, "kubectl dsd explain reads the Events of what it names"
+    assert found[1] == "demo-x"
 
 
 @pytest.mark.parametrize(
@@ -67,8 +71,8 @@ def test_it_is_told_when_it_has_lasted_and_as_long_as_it_does() -> None:
     memory = Memory("uid")
     short, whole = groups(leaders_set(wanted=2, counted=1), 1), groups(leaders_set(wanted=2, counted=2), 2)
 
-    def told(workload: Workload, now: float) -> tuple[str, ...]:
-        (found,) = with_refusals([workload], {}, memory, now)
+    def told(seen: Workload, now: float) -> tuple[str, ...]:
+        (found,) = with_refusals([seen], {}, memory, now)
         return found.refusals
 
     assert told(short, 100) == ()

@@ -75,13 +75,22 @@ def rollout_of(resource: DSDDeployment, observed: Observed, outcome: Outcome, no
 def available(rollout: Rollout, observed: Observed, outcome: Outcome) -> Condition:
     """True while at least one pod serves, whatever else goes on."""
     if rollout.ready:
-        return _available("True", Reason.AVAILABLE, f"{rollout.ready} of {rollout.wanted} pods serve")
+        return _available("True", Reason.AVAILABLE, _serving(rollout))
     if rollout.wanted == 0:
         return _available("False", Reason.SCALED_TO_ZERO, "scaled to zero: nothing serves, as asked")
     blocker = spec_blocker(outcome) or pod_blocker(observed)
     if blocker is None:
         return _available("False", Reason.NO_PODS_READY, f"none of {rollout.wanted} pods is ready yet")
     return _available("False", blocker.reason, blocker.message)
+
+
+def _serving(rollout: Rollout) -> str:
+    """A roll-out with surge, or one that scales down, has more of them than are wanted."""
+    if rollout.wanted == 0:
+        return f"scaled to zero: {rollout.ready} pods still serve"
+    more = rollout.ready - rollout.wanted
+    text = f"{min(rollout.ready, rollout.wanted)} of {rollout.wanted} pods serve"
+    return f"{text}, and {more} more" if more > 0 else text
 
 
 def progressing(rollout: Rollout, observed: Observed, outcome: Outcome) -> Condition:

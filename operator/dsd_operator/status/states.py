@@ -77,7 +77,7 @@ def _false(reason: Reason, says: str = _ANY, *also: Reason) -> Standing:
 
 _NOT_YET: Final = Standing("Unknown", Reason.POD_NOT_READY, r"start with the schedule|starts with the schedule")
 _NOBODY: Final = _false(Reason.NO_PODS_READY, r"^none of \d+ pods is ready yet$")
-_SERVES: Final = _true(Reason.AVAILABLE, r"^\d+ of \d+ pods serve$")
+_SERVES: Final = _true(Reason.AVAILABLE, r"^\d+ of \d+ pods serve(, and \d+ more)?$")
 _DONE: Final = _false(Reason.ROLLED_OUT, r"^\d+ of \d+ pods are up to date$")
 _SOME_NOT_YET: Final = Standing("Unknown", Reason.POD_NOT_READY, r"^\d+ of \d+ pods use the schedule")
 _IN_USE: Final = _true(Reason.APPLIED, r"^(\d+) of \1 pods use schedule [0-9a-f]{16}")

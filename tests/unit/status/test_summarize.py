@@ -1,5 +1,6 @@
 """From what a pass saw to the status that users read."""
 
+import re
 from typing import Any, Final
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from dsd_operator.status.observed import ApplyFailure, Observed, Outcome, PushState
 from dsd_operator.status.summarize import summarize, transitions
 from dsd_runtime.schedule import Problem
+from tests.states import named
 from tests.unit.resources import resource
 from tests.unit.status.cluster import HASH, NOW, answer, deployment, observed, outcome, pod, push, waiting
 
@@ -67,6 +69,22 @@ def test_a_pod_that_is_not_ready_serves_nobody_whatever_its_controller_still_cou
     found = {c["type"]: (c["status"], c["reason"]) for c in made["conditions"]}
     assert found["Available"] == ("True", "Available")
     assert found["Progressing"] == found["Ready"] == ("False", "Degraded")
+
+
+@pytest.mark.parametrize(
+    ("ready", "replicas", "words"),
+    [
+        (4, 3, "3 of 3 pods serve, and 1 more"),
+        (3, 1, "1 of 1 pods serve, and 2 more"),
+        (1, 0, "scaled to zero: 1 pods still serve"),
+        (2, 3, "2 of 3 pods serve"),
+    ],
+)
+def test_pods_beyond_those_that_are_wanted(ready: int, replicas: int, words: str) -> None:
+    """While a surge, or pods that are to go, serve too."""
+    seen = observed(deployment(ready, 1, ready), [pod(f"demo-{number}") for number in range(ready)])
+    assert conditions(seen, outcome(), replicas=replicas)["Available"]["message"] == words
+    assert replicas == 0 or re.search(named("updating while serving").available.says, words)
 
 
 def test_a_second_pass_changes_nothing() -> None:

@@ -38,11 +38,34 @@ def _directions(spec: Object) -> list[str]:
     return list(spec.get("policyTypes") or ["Ingress", *(["Egress"] if spec.get("egress") else [])])
 
 
-def lets_in(policies: Sequence[Object], pod: Object, peer: Object, namespace_labels: Mapping[str, str]) -> bool:
-    """Whether a pod, `peer`, may reach `pod` on any port, as far as selectors say; address blocks count as a yes."""
+def lets_in(
+    policies: Sequence[Object], pod: Object, peer: Object, namespace_labels: Mapping[str, str], port: int
+) -> bool:
+    """Whether a pod, `peer`, may reach a TCP port of `pod`, as far as selectors say; address blocks count as a yes."""
     guards = restricting(policies, pod)
     rules = [rule for policy in guards for rule in (policy.get("spec") or {}).get("ingress") or ()]
-    return not guards or any(_allows(rule, pod, peer, namespace_labels) for rule in rules)
+    return not guards or any(_opens(rule, pod, port) and _allows(rule, pod, peer, namespace_labels) for rule in rules)
+
+
+def _opens(rule: Object, pod: Object, port: int) -> bool:
+    """Whether a rule is about the port; one that names none is about all."""
+    entries = rule.get("ports") or ()
+    return not entries or any(_is_in(entry, pod, port) for entry in entries)
+
+
+def _is_in(entry: Object, pod: Object, port: int) -> bool:
+    if entry.get("protocol", "TCP") != "TCP":
+        return False
+    first = entry.get("port")
+    if isinstance(first, int):
+        return first <= port <= int(entry.get("endPort", first))
+    return first is None or (first, port) in _named_ports(pod)
+
+
+def _named_ports(pod: Object) -> set[tuple[str, int]]:
+    containers = (pod.get("spec") or {}).get("containers") or ()
+    ports = (entry for container in containers for entry in container.get("ports") or ())
+    return {(str(p.get("name")), int(p["containerPort"])) for p in ports if p.get("protocol", "TCP") == "TCP"}
 
 
 def _allows(rule: Object, pod: Object, peer: Object, namespace_labels: Mapping[str, str]) -> bool:

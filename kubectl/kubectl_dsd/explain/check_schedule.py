@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from dsd_operator.render.arguments import PORT
 from dsd_operator.status.pods import can_serve, is_up
 from dsd_operator.status.reasons import Reason
 from dsd_operator.status.schedule import NO_TOKEN
@@ -123,13 +124,13 @@ def _unreachable(facts: Facts, view: PodView, told: str) -> Finding:
 
 
 def _shutting_out(facts: Facts, view: PodView) -> list[str]:
-    """Policies that guard the pod and let no pod of the operator in; all that guard it where its pods are unknown."""
+    """Policies that guard the pod and keep a pod of the operator from the engine's port; all that guard it where the
+    operator's pods are unknown."""
     names = ingress_policies(facts.policies, view.pod)
     peers = [pod for pod in facts.responsible_pods() if can_serve(pod)]
-    namespaces = facts.operator_namespaces
-    if peers and all(lets_in(facts.policies, view.pod, p, namespaces[p["metadata"]["namespace"]]) for p in peers):
-        return []
-    return names
+    labels = [facts.operator_namespaces[peer["metadata"]["namespace"]] for peer in peers]
+    allowed = [lets_in(facts.policies, view.pod, *each, PORT) for each in zip(peers, labels, strict=True)]
+    return [] if peers and all(allowed) else names
 
 
 def _from_here(view: PodView, late: Mapping[str, str]) -> Iterator[Finding]:

@@ -50,12 +50,36 @@ def test_which_policies_guard_a_pod(given: Any, guards: bool) -> None:
     ],
 )
 def test_whom_a_policy_lets_in(ingress: Any, in_: bool) -> None:
-    assert lets_in([policy({}, ingress)], POD, PEER, LABELS) is in_
+    assert lets_in([policy({}, ingress)], POD, PEER, LABELS, 8000) is in_
+
+
+@pytest.mark.parametrize(
+    ("ports", "in_"),
+    [
+        ([], True),
+        ([{"port": 8000}], True),
+        ([{"port": 8000, "protocol": "TCP"}], True),
+        ([{"port": 8000, "protocol": "UDP"}], False),
+        ([{"protocol": "TCP"}], True),
+        ([{"port": 9090}], False),
+        ([{"port": 9090}, {"port": 8000}], True),
+        ([{"port": 7000, "endPort": 8000}], True),
+        ([{"port": 7000, "endPort": 7999}], False),
+        ([{"port": "http"}], True),
+        ([{"port": "metrics"}], False),
+        ([{"port": "absent"}], False),
+    ],
+)
+def test_a_rule_is_about_its_ports(ports: Any, in_: bool) -> None:
+    named = [{"name": "http", "containerPort": 8000}, {"name": "metrics", "containerPort": 9090}]
+    pod = {**POD, "spec": {"containers": [{"name": "engine", "ports": named}, {"name": "other"}]}}
+    everybody = {"from": [{"namespaceSelector": {}}], "ports": ports}
+    assert lets_in([policy({}, [everybody])], pod, PEER, LABELS, 8000) is in_
 
 
 def test_one_that_allows_is_enough() -> None:
-    assert lets_in([policy({}), policy({}, [{}])], POD, PEER, LABELS)
-    assert lets_in([], POD, PEER, LABELS)
+    assert lets_in([policy({}), policy({}, [{}])], POD, PEER, LABELS, 8000)
+    assert lets_in([], POD, PEER, LABELS, 8000)
 
 
 @pytest.mark.parametrize(

@@ -244,7 +244,7 @@ def test_a_worker_that_restarts_brings_its_whole_group_anew(world: World) -> Non
 @pytest.mark.usefixtures("controlled")
 def test_a_change_that_mends_is_on_its_way_though_the_group_before_it_crashed(world: World) -> None:
     """What ended it is remembered for the group that is made anew, and not for one that is made otherwise."""
-    world.operator()
+    operator = world.operator()
     kubelets = Kubelets(world)
     world.create(engine=TWO_NODES)
 
@@ -263,7 +263,12 @@ def test_a_change_that_mends_is_on_its_way_though_the_group_before_it_crashed(wo
     world.set_pod(broken, "127.0.88.2", ready=False, containerStatuses=[status])
     anew = leader(other_than=_uid(broken))
     world.wait_condition("Ready", status="False", reason="EngineArgumentInvalid")
-    world.wait_condition("Progressing", status="False", reason="EngineArgumentInvalid")
+    failed = world.wait_condition("Progressing", status="False", reason="EngineArgumentInvalid")
+    operator.kill()
+    operator.start()
+    world.schedule(SECOND)
+    wait_for("a pass", lambda: world.condition("Progressing"), bool, SECONDS, 0.1)
+    assert world.condition("Progressing")["lastTransitionTime"] == failed["lastTransitionTime"], "the status remembers"
 
     world.patch(engine={**TWO_NODES, "maxNumSeqs": 8})
     world.wait_condition("Progressing", status="True")

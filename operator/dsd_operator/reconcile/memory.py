@@ -103,8 +103,8 @@ class Memory:
     """When it was last seen that the API server has it (monotonic seconds); None before the first look."""
     expired: tuple[Mapping[str, Any], ...] = ()
     """Revisions to delete once that one is written."""
-    crashes: dict[str, Crash] = field(default_factory=dict)
-    """Of pods whose successors are not ready yet, by the pod's name."""
+    crashes: dict[str, Crash] | None = None
+    """Of pods whose successors are not ready yet, by the pod's name; None before the first pass."""
     lacking: dict[str, float] = field(default_factory=dict)
     """Since when a StatefulSet has had too few pods (monotonic seconds), by its name."""
     minted: Minted | None = None

@@ -129,7 +129,8 @@ class Reconciler:
         for child in work.children.applied:
             self.watches.echoes.wrote(child)
         outcome = work.outcome(problems(resource))
-        claim, crashes = await existing_claim(self.client, resource), earlier_crashes(work.snapshot.observed, memory)
+        claim = await existing_claim(self.client, resource)
+        crashes = earlier_crashes(resource, work.snapshot.observed, memory)
         workloads = with_refusals(work.snapshot.observed.workloads, resource.status, memory, self.clock())
         observed = replace(work.snapshot.observed, claim=claim, crashes=crashes, workloads=workloads)
         observed = replace(observed, monitoring_named=bool(self.neighbours.monitoring))

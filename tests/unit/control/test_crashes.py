@@ -1,13 +1,18 @@
 """A crash inside a group is told until the group's successor serves, though the pod that crashed is gone."""
 
+from dataclasses import replace
 from typing import Any, Final
+
+import pytest
 
 from dsd_operator.reconcile.crashes import earlier_crashes
 from dsd_operator.reconcile.memory import Memory
 from dsd_operator.status.blockers import pod_blocker
 from dsd_operator.status.observed import Observed
+from dsd_operator.status.summarize import summarize
 from dsd_operator.status.workload import Workload
-from tests.unit.status.cluster import pod
+from tests.unit.resources import resource
+from tests.unit.status.cluster import NOW, outcome, pod
 
 ENDED: Final = {"exitCode": 1, "message": "RuntimeError: no such weights"}
 
@@ -34,7 +39,7 @@ def seen(*pods: dict[str, Any], replicas: int = 1) -> Observed:
 
 
 def told(observed: Observed, memory: Memory) -> list[tuple[str, str]]:
-    return [(fault.pod, fault.message) for fault in earlier_crashes(observed, memory)]
+    return [(fault.pod, fault.message) for fault in earlier_crashes(resource(), observed, memory)]
 
 
 def test_it_is_told_until_the_successor_is_ready() -> None:
@@ -87,6 +92,47 @@ def test_pods_of_no_group_are_left_to_their_own_words() -> None:
 def test_the_status_names_it() -> None:
     memory = Memory("uid")
     crashed = seen(member("g-0", crashed=True, gone=True))
-    blocker = pod_blocker(Observed(crashed.workloads, (member("g-0"),), None, crashes=earlier_crashes(crashed, memory)))
+    crashes = earlier_crashes(resource(), crashed, memory)
+    blocker = pod_blocker(Observed(crashed.workloads, (member("g-0"),), None, crashes=crashes))
     assert blocker is not None
     assert (blocker.reason, "pod g-0" in blocker.message) == ("CrashLoopBackOff", True)
+
+
+GROUPS: Final = {"engine.nodes": 2, "engine.tensorParallelSize": 2}
+STARTING: Final = (member("g-0"), member("g-0-1"))
+
+
+def status_of(crashed: Observed, memory: Memory, **status: Any) -> dict[str, Any]:
+    """The status after a pass that has seen this."""
+    asked = resource(GROUPS, status=status)
+    there = replace(crashed, crashes=earlier_crashes(asked, crashed, memory))
+    return summarize(asked, there, outcome(), NOW)
+
+
+def test_an_operator_that_starts_anew_takes_it_from_the_status() -> None:
+    memory = Memory("uid")
+    told(seen(member("g-0", crashed=True, gone=True)), memory)
+    before = status_of(seen(*STARTING), memory)
+    after = status_of(seen(*STARTING), Memory("uid"), **before)
+    assert after == before
+    assert "RuntimeError: no such weights; all pods" in str(after)
+
+
+@pytest.mark.parametrize(
+    ("change", "pods"),
+    [
+        ({"observedGeneration": 3}, STARTING),
+        ({"reason": "ReasonOfALaterVersion"}, STARTING),
+        ({"message": "2 of 2 pods serve"}, STARTING),
+        ({}, (member("g-0", ready=True), member("g-0-1", ready=True))),
+        ({}, (member("g-0", gone=True), member("g-0-1"))),
+    ],
+    ids=["of another spec", "unknown", "nothing told", "is ready since", "nothing has come in its place"],
+)
+def test_and_nothing_else(change: dict[str, Any], pods: tuple[dict[str, Any], ...]) -> None:
+    memory = Memory("uid")
+    told(seen(member("g-0", crashed=True, gone=True)), memory)
+    before = status_of(seen(*STARTING), memory)
+    ready = next(c for c in before["conditions"] if c["type"] == "Ready")
+    ready |= change
+    assert earlier_crashes(resource(GROUPS, status=before), seen(*pods), Memory("uid")) == ()

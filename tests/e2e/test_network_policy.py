@@ -49,12 +49,14 @@ def policy(handle: Handle, **wanted: Any) -> None:
 
 
 def come_in(guests: Visitors, handle: Handle) -> set[str]:
-    """Namespaces whose pod reaches the engine, by its Service and by its own address alike."""
+    """Namespaces whose pod reaches the engine, by its Service and by its own address alike; one that comes in by one of
+    them alone is told with it, and is neither in nor out."""
     addresses = [f"{handle.status()['url']}/health", f"{pod_url(handle.pod()['status']['podIP'])}/metrics"]
     tries = [(name, url) for name in guests for url in addresses]
     with ThreadPoolExecutor(len(tries)) as pool:
         answers = dict(zip(tries, pool.map(lambda t: guests[t[0]].reaches(t[1]), tries), strict=True))
-    return {name for name in guests if all(answers[name, url] for url in addresses)}
+    whole = {name for name in guests if all(answers[name, url] for url in addresses)}
+    return whole | {f"{name} by {url}" for (name, url), reached in answers.items() if reached and name not in whole}
 
 
 def wait_in(guests: Visitors, handle: Handle, *namespaces: str) -> None:

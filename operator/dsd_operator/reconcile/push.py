@@ -132,9 +132,11 @@ class Pusher:
             self.wake(record.target.key)
 
     def _again(self, record: PodRecord) -> float:
-        """When to look at a pod out of reach again: longer after each failure, and not before it is asked again."""
+        """When to look at a pod out of reach again: longer after each failure, and not before it is asked again. Of one
+        that is being asked news comes by itself."""
         plain = min(_LONGEST_AGAIN_SECONDS, _FIRST_AGAIN_SECONDS * 2.0 ** min(max(record.failures - 1, 0), 16))
-        return max(plain, record.not_before - self.clock()) * (1 + _SPREAD * self.spread())
+        due = _FIRST_PAUSE_SECONDS if record.task is not None else record.not_before - self.clock()
+        return max(plain, due) * (1 + _SPREAD * self.spread())
 
     def _count(self, record: PodRecord, delivery: Delivery) -> None:
         record.failures = record.failures + 1 if delivery.result.state in _OUT_OF_REACH else 0

@@ -3,6 +3,7 @@
 A pass reads everything anew, so a thousand such resources would cost the API server more than all changes.
 """
 
+import asyncio
 from typing import Any, Final
 
 import pytest
@@ -57,6 +58,22 @@ async def test_no_answer(count: int) -> None:
 async def test_a_refused_token_is_worth_more_tries_at_first() -> None:
     """Keys that were rotated are in the pod's file within a minute."""
     assert await waits(Courier(PushState.UNAUTHORIZED), 1) == [0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]
+
+
+async def test_a_pod_that_is_still_being_asked_costs_no_passes() -> None:
+    """News of it wakes its resource; an engine that hangs would else be looked at twice a second."""
+
+    class Hanging(Courier):
+        async def deliver(self, target: Target, pod: str, ip: str, known: Revision | None) -> Delivery:
+            await asyncio.sleep(3600)
+            return await super().deliver(target, pod, ip, known)
+
+    courier: Any = Hanging(PushState.APPLIED)
+    clock = FakeClock()
+    pusher = Pusher(courier, clock, wake=lambda _: None, wait=0.01, spread=lambda: 0.0)
+    memory = Memory("uid")
+    assert [(await pusher.push(TARGET, pods(1), memory)).again for _ in range(3)] == [5, 5, 5]
+    pusher.close()
 
 
 async def test_they_do_not_all_come_at_the_same_time() -> None:

@@ -119,6 +119,16 @@ async def test_a_late_refusal_is_told_and_not_asked_for_again_at_once(world: Wor
     assert world.woken.empty()
 
 
+async def test_a_late_refusal_says_nothing_of_what_is_wanted_since(world: World) -> None:
+    gate = world.hold("Deployment", Invalid(422, "no"))
+    await world.run(replicas=1)
+    gate.set()
+    await world.wait_woken()
+    world.server.refuse.clear()
+    assert not (await world.run(replicas=2)).failures
+    assert world.server.live["Deployment"]["spec"]["replicas"] == 2
+
+
 async def test_what_vanished_meanwhile_comes_back(world: World) -> None:
     gate = world.hold("ConfigMap")
     await world.run()

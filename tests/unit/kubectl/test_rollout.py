@@ -9,7 +9,7 @@ from dsd_operator.api import parse
 from dsd_operator.api.envelope import envelope, envelope_hash
 from kubectl_dsd.errors import Failure
 from kubectl_dsd.rollout.differences import changes, patch
-from kubectl_dsd.rollout.revisions import Revision, pick
+from kubectl_dsd.rollout.revisions import Revision, pick, revisions_of
 from kubectl_dsd.rollout.status import stage_of
 from tests.unit.resources import body
 
@@ -139,6 +139,24 @@ def test_variables_are_told_by_name_and_no_secret_is_told(one: Any, other: Any, 
     back = " ".join(changes(other, one))
     assert TOKEN not in back
     assert "not-for-you" not in back
+
+
+class Stored:
+    """A cluster with one revision of this resource and others that carry its labels."""
+
+    def list(self, *_: Any) -> list[dict[str, Any]]:
+        readable = {"envelope": {"model": {"name": "a"}}, "pods": {}}
+        things = (("ours", readable), ("another's", readable), ("ours", {"spec": {}}))
+        return [
+            {"metadata": {"ownerReferences": [{"uid": uid}]}, "data": data, "revision": number}
+            for number, (uid, data) in enumerate(things)
+        ]
+
+
+def test_revisions_of_others_are_not_shown() -> None:
+    cluster: Any = Stored()
+    meta = {"namespace": "team-a", "name": "demo", "uid": "ours"}
+    assert [revision.number for revision in revisions_of(cluster, {"metadata": meta})] == [0]
 
 
 def revision(number: int, found: str) -> Revision:

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import pytest
 
+from dsd_operator.status.cache import ExistingClaim, claim_notes
 from dsd_operator.status.observed import ApplyFailure, Observed, Outcome, PushState
 from dsd_operator.status.summarize import summarize, transitions
 from dsd_runtime.schedule import Problem
@@ -162,6 +163,60 @@ def test_a_model_that_cannot_load_progresses_no_further() -> None:
     assert found["Progressing"] == found["Ready"] == found["Available"] == ("False", "ModelNotFound")
     old = states(observed(deployment(2, 1, 1), [pod("demo-0"), crashed]), outcome(), replicas=2)
     assert (old["Available"][0], old["Progressing"]) == ("True", ("False", "ModelNotFound"))
+
+
+CRASHED = waiting("engine", "CrashLoopBackOff", "", {"exitCode": 1, "message": "x"})
+
+
+def test_a_pod_that_is_held_back_is_the_least_of_all() -> None:
+    held = [pod(f"demo-{number}", ready=False, phase="Pending") for number in range(2)]
+    for each in held:
+        each["spec"]["schedulingGates"] = [{"name": "kueue.x-k8s.io/admission"}]
+    crashed = pod("demo-9", ready=False, containerStatuses=[CRASHED])
+    found = conditions(observed(deployment(3, 3, 0), [*held, crashed]), outcome(), replicas=3)
+    assert found["Ready"]["reason"] == "CrashLoopBackOff"
+
+
+@pytest.mark.parametrize("dead", [{"phase": "Failed", "reason": "Evicted"}, {"deleted": True}])
+def test_what_was_wrong_with_a_pod_that_is_gone_or_goes_is_not_told(dead: dict[str, Any]) -> None:
+    old = pod("demo-0", ready=False, containerStatuses=[CRASHED], **{k: v for k, v in dead.items() if k != "deleted"})
+    if "deleted" in dead:
+        old["metadata"]["deletionTimestamp"] = NOW
+    found = states(observed(deployment(1, 1, 0), [old, starting()]), outcome())
+    assert {found["Available"], found["Ready"]} == {("False", "NoPodsReady"), ("False", "ContainerCreating")}
+
+
+def test_an_engine_that_hangs_is_not_ready_and_its_network_is_not_to_blame() -> None:
+    silent = outcome([push(state=PushState.UNREACHABLE, message="no answer in time")])
+    assert states(observed(deployment(ready=0), [pod(ready=False)]), silent)["ScheduleApplied"][1] == "PodNotReady"
+    assert states(SERVING, silent)["ScheduleApplied"][1] == "PodUnreachable"
+
+
+def test_a_change_that_a_child_in_use_cannot_take_concerns_ready_alone() -> None:
+    kept = ApplyFailure("PersistentVolumeClaim", "demo", "cannot grow", in_use=True)
+    found = states(SERVING, outcome([push(status=answer())], failures=[kept]))
+    assert found["Ready"] == ("False", "ApplyFailed")
+    assert (found["Available"][0], found["Progressing"], found["ScheduleApplied"][0]) == (
+        "True", ("False", "RolledOut"), "True",
+    )  # fmt: skip
+
+
+CLAIM = {"metadata": {}, "spec": {"accessModes": ["ReadWriteOnce"]}, "status": {"phase": "Bound"}}
+
+
+def test_an_existing_claim_that_is_being_deleted_starts_no_pod() -> None:
+    leaving = ExistingClaim("models", {**CLAIM, "metadata": {"deletionTimestamp": NOW}})
+    seen = observed(deployment(ready=0), [starting("")], claim=leaving)
+    found = conditions(seen, outcome(), cache={"existingClaim": "models"})["Ready"]
+    assert (found["reason"], "is being deleted" in found["message"]) == ("CacheNotAsAsked", True)
+
+
+@pytest.mark.parametrize(("replicas", "surge", "noted"), [(2, 0, True), (1, 1, True), (1, 0, False), (0, 1, False)])
+def test_how_many_pods_may_mount_an_existing_claim(replicas: int, surge: int, noted: bool) -> None:
+    pods = [pod(f"demo-{number}") for number in range(replicas)]
+    seen = observed(deployment(replicas, replicas, 0), pods, claim=ExistingClaim("models", CLAIM))
+    spec = resource({"replicas": replicas, "rollout": {"maxSurge": surge}, "cache": {"existingClaim": "models"}})
+    assert bool(list(claim_notes(spec, seen.claim))) is noted
 
 
 def made_from(image: str) -> dict[str, Any]:

@@ -41,37 +41,42 @@ def _waiting(facts: Facts, view: PodView) -> Iterator[Finding]:
     fault = fault_of(view.pod)
     if fault is None:
         yield from check_starting.check(facts, view)
-        return
+    else:
+        yield _fault(facts, view, fault)
+
+
+def _fault(facts: Facts, view: PodView, fault: Fault) -> Finding:
     match fault.reason:
         case Reason.UNSCHEDULABLE:
-            yield check_nodes.unschedulable(facts, view, fault)
+            return check_nodes.unschedulable(facts, view, fault)
         case Reason.SCHEDULING_GATED:
-            fix = "Ask the controller that set the gate (Kueue, for example): kubectl get pod -o yaml shows it."
-            yield info(  # as it was asked to: no fault, however long it takes
-                fault.reason, "another controller holds the pods back", fix, pod_object(view), said=[fault.message]
-            )
+            return _gated(view, fault)
         case Reason.IMAGE_PULL_BACK_OFF:
-            yield _image(view, fault)
+            return _image(view, fault)
         case Reason.CONTAINER_CONFIG_ERROR:
-            yield _config(facts, view, fault)
+            return _config(facts, view, fault)
         case Reason.OOM_KILLED:
-            yield _memory(view, fault)
-        case reason if reason in _CRASHES:
-            yield _crash(facts, view, fault)
+            return _memory(view, fault)
         case Reason.STARTUP_TIMEOUT:
-            yield error(
-                fault.reason,
-                "the engine was not healthy in the time that it may take, and was ended",
-                f"See how far it came: kubectl logs {view.name} -c {ENGINE} --previous -n "
-                f"{facts.meta['namespace']}. If it was getting on, raise spec.startup.timeoutSeconds.",
-                pod_object(view),
-                said=[fault.message],
-            )
-        case _:
-            yield error(
-                fault.reason, "a container cannot be created or started", "See the kubelet's words, and "
-                "spec.podTemplate.", pod_object(view), said=[fault.message],
-            )  # fmt: skip
+            return _too_slow(facts, view, fault)
+        case reason if reason in _CRASHES:
+            return _crash(facts, view, fault)
+    cause, fix = "a container cannot be created or started", "See the kubelet's words, and spec.podTemplate."
+    return error(fault.reason, cause, fix, pod_object(view), said=[fault.message])
+
+
+def _gated(view: PodView, fault: Fault) -> Finding:
+    """As it was asked to: no fault, however long it takes."""
+    cause = "another controller holds the pods back"
+    fix = "Ask the controller that set the gate (Kueue, for example): kubectl get pod -o yaml shows it."
+    return info(fault.reason, cause, fix, pod_object(view), said=[fault.message])
+
+
+def _too_slow(facts: Facts, view: PodView, fault: Fault) -> Finding:
+    cause = "the engine was not healthy in the time that it may take, and was ended"
+    log = f"kubectl logs {view.name} -c {ENGINE} --previous -n {facts.meta['namespace']}"
+    fix = f"See how far it came: {log}. If it was getting on, raise spec.startup.timeoutSeconds."
+    return error(fault.reason, cause, fix, pod_object(view), said=[fault.message])
 
 
 def _image(view: PodView, fault: Fault) -> Finding:

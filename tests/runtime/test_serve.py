@@ -12,6 +12,7 @@ import pytest
 
 from dsd_runtime import compat, listen, metrics_folder, serve
 from dsd_runtime.config_file import ConfigFileError
+from dsd_runtime.protocol import LEAVING_ENV
 from dsd_runtime.usage import UsageError
 
 SPECULATIVE = '{"method": "ngram", "num_speculative_tokens": 3}'
@@ -259,6 +260,32 @@ def test_metrics_folder_is_made_and_wiped(tmp_path: Path) -> None:
     (folder / "notes.txt").touch()
     metrics_folder.prepare(environment)
     assert [p.name for p in folder.iterdir()] == ["notes.txt"], "only what prometheus_client writes is removed"
+
+
+class Became(Exception):  # noqa: N818 - what happens where a process would turn into another one
+    """`vllm serve` would run now."""
+
+
+def test_a_notice_to_leave_that_an_earlier_life_got_is_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container that the kubelet starts again in its pod was told to leave before; else every response would ask its
+    client to close the connection, and there would be no time to drain."""
+    notice = tmp_path / "leaving"
+    for left in (notice, tmp_path / "leaving.7"):
+        left.touch()
+    monkeypatch.setenv(LEAVING_ENV, str(notice))
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path / "metrics"))
+
+    def become(*_: object) -> None:
+        raise Became
+
+    monkeypatch.setattr("os.execve", become)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+    with pytest.raises(Became):
+        serve.run(["m", "--host", "127.0.0.1", "--port", port])
+    assert [path.name for path in tmp_path.iterdir()] == ["metrics"]
 
 
 def test_metrics_folder_that_cannot_be_made(tmp_path: Path) -> None:

@@ -146,10 +146,10 @@ class Stored:
 
     def list(self, *_: Any) -> list[dict[str, Any]]:
         readable = {"envelope": {"model": {"name": "a"}}, "pods": {}}
-        things = (("ours", readable), ("another's", readable), ("ours", {"spec": {}}))
         return [
-            {"metadata": {"ownerReferences": [{"uid": uid}]}, "data": data, "revision": number}
-            for number, (uid, data) in enumerate(things)
+            {"metadata": {"ownerReferences": [{"uid": "ours"}]}, "data": readable, "revision": 0},
+            {"metadata": {"ownerReferences": [{"uid": "another's"}]}, "data": readable, "revision": 1},
+            {"metadata": {"ownerReferences": [{"uid": "ours"}]}, "data": {"spec": {}}, "revision": 2},
         ]
 
 

@@ -25,11 +25,12 @@ _STOP_GRACE_SECONDS = 2.0
 
 def program(name: str) -> Path:
     """The path of a pinned program (``kubectl``, ``helm``, ...), built now if it is not there yet."""
-    for tool in versions.ALL_TOOLS:
+    tools = (*versions.ALL_TOOLS, *versions.ON_DEMAND_TOOLS)
+    for tool in tools:
         if tool.name == name:
             gobuild.ensure([tool])
             return gobuild.binary(tool)
-    raise ClusterError(f"no such program: {name}; there are {', '.join(tool.name for tool in versions.ALL_TOOLS)}")
+    raise ClusterError(f"no such program: {name}; there are {', '.join(tool.name for tool in tools)}")
 
 
 def kubectl() -> Path:

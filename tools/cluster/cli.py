@@ -63,7 +63,7 @@ def _images(arguments: argparse.Namespace) -> None:
 def _tools(arguments: argparse.Namespace) -> None:
     gobuild.ensure(versions.ALL_TOOLS)
     if arguments.prune:
-        gobuild.remove_other_builds(versions.ALL_TOOLS)
+        gobuild.remove_other_builds((*versions.ALL_TOOLS, *versions.ON_DEMAND_TOOLS))
     for tool in versions.ALL_TOOLS:
         print(gobuild.binary(tool))
 

@@ -55,6 +55,9 @@ PROMETHEUS_ADAPTER = Tool(
 NETWORK_POLICIES = Tool(
     "kube-network-policies", "kube-network-policies", "sigs.k8s.io/kube-network-policies/cmd", "0.8.0"
 )
+_KEDA = "2.19.0"
+KEDA_OPERATOR = Tool("keda-operator", "keda", "github.com/kedacore/keda/v2/cmd/operator", _KEDA)
+KEDA_METRICS_SERVER = Tool("keda-metrics-server", "keda", "github.com/kedacore/keda/v2/cmd/adapter", _KEDA)
 HEALTH = Tool("health", "health", "dsd-operator.io/tools/cluster/health", "1")
 PAUSE = Tool("pause", "pause", "dsd-operator.io/tools/cluster/pause", "1")
 
@@ -73,3 +76,5 @@ ALL_TOOLS = (
     KUBECONFORM,
     HEALTH,
 )
+# Built by the first test that needs them, and by nothing else: they take as long as all the others together.
+ON_DEMAND_TOOLS = (KEDA_OPERATOR, KEDA_METRICS_SERVER)

@@ -1,10 +1,8 @@
 """Runs the Prometheus adapter as a process beside a cluster, behind its API server.
 
-The API server passes `custom.metrics.k8s.io` on to it (aggregation). In a cluster it finds the adapter by a Service;
-here the Service is a name for this machine's loopback. What the adapter offers is that of docs/how-to/autoscaling.md.
+What the adapter offers is that of docs/how-to/autoscaling.md.
 """
 
-import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,21 +12,16 @@ from typing import Any, Final
 import yaml
 
 from tools.cluster import ports, shell
-from tools.cluster.api import kubectl, program
-from tools.cluster.errors import ClusterError
+from tools.cluster.api import program
 from tools.cluster.paths import REPOSITORY
 from tools.cluster.versions import PROMETHEUS_ADAPTER
-from tools.cluster.waiting import poll
 from tools.monitoring.server import end_with_parent
+from tools.testbed.aggregated import AggregatedApi
 
 PAGE: Final = REPOSITORY / "docs" / "how-to" / "autoscaling.md"
 _FENCE: Final = "```"
 
-_GROUP: Final = "custom.metrics.k8s.io"
-_VERSIONS: Final = ("v1beta1", "v1beta2")
-_NAME: Final = "prometheus-adapter"
-_NAMESPACE: Final = "default"
-_START_SECONDS: Final = 60.0
+_API: Final = AggregatedApi("prometheus-adapter", "custom.metrics.k8s.io", ["v1beta1", "v1beta2"])
 _STOP_SECONDS: Final = 20
 
 
@@ -46,23 +39,9 @@ def running(kubeconfig: Path, prometheus: str, folder: Path, config: dict[str, A
     folder.mkdir(parents=True)
     process = _start(kubeconfig, prometheus, port, folder, config)
     try:
-        _kubectl(
-            kubeconfig, "apply", "-f", "-", given=json.dumps({"apiVersion": "v1", "kind": "List", "items": _api(port)})
-        )
-        if (
-            not poll(lambda: process.poll() is not None or _served(kubeconfig), _START_SECONDS)
-            or process.poll() is not None
-        ):
-            raise ClusterError(f"the Prometheus adapter does not serve:\n{_log(folder)}")
-        yield
-        if process.poll() is not None:
-            raise ClusterError(f"the Prometheus adapter ended:\n{_log(folder)}")
+        with _API.served(kubeconfig, port, lambda: _ended(process, folder)):
+            yield
     finally:
-        # An API that nobody serves would break the deletion of every namespace.
-        _kubectl(
-            kubeconfig, "delete", "--ignore-not-found", *(f"apiservice/{version}.{_GROUP}" for version in _VERSIONS)
-        )
-        _kubectl(kubeconfig, "delete", "--ignore-not-found", "--namespace", _NAMESPACE, f"service/{_NAME}")
         process.terminate()
         process.wait(_STOP_SECONDS)
 
@@ -87,41 +66,8 @@ def _start(
         return subprocess.Popen(command, stdout=output, stderr=output, preexec_fn=end_with_parent)
 
 
-def _api(port: int) -> list[dict[str, Any]]:
-    """The name of this machine's loopback, and the API versions that are served there."""
-    service = {"type": "ExternalName", "externalName": "localhost"}
-    meta = {"name": _NAME, "namespace": _NAMESPACE}
-    backend = {**meta, "port": port}
-    made: list[dict[str, Any]] = [{"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": service}]
-    for version in _VERSIONS:
-        spec = {"group": _GROUP, "version": version, "service": backend, "insecureSkipTLSVerify": True}
-        priority = {"groupPriorityMinimum": 100, "versionPriority": 100}
-        made.append(
-            {
-                "apiVersion": "apiregistration.k8s.io/v1",
-                "kind": "APIService",
-                "metadata": {"name": f"{version}.{_GROUP}"},
-                "spec": {**spec, **priority},
-            }
-        )
-    return made
-
-
-def _served(kubeconfig: Path) -> bool:
-    command: list[str | Path] = [
-        kubectl(),
-        "--kubeconfig",
-        kubeconfig,
-        "get",
-        "--raw",
-        f"/apis/{_GROUP}/{_VERSIONS[-1]}",
-    ]
-    return shell.succeeds(command)
-
-
-def _kubectl(kubeconfig: Path, *arguments: str, given: str | None = None) -> None:
-    shell.run([kubectl(), "--kubeconfig", kubeconfig, *arguments], stdin=given)
-
-
-def _log(folder: Path) -> str:
-    return shell.tail((folder / "adapter.log").read_text(errors="replace"))
+def _ended(process: "subprocess.Popen[bytes]", folder: Path) -> str:
+    """The last lines of its log if it has ended."""
+    if process.poll() is None:
+        return ""
+    return f"the Prometheus adapter ended:\n{shell.tail((folder / 'adapter.log').read_text(errors='replace'))}"

@@ -54,6 +54,20 @@ INFERENCE_POOL: Final = ModuleCrds(
     "inference.networking.k8s.io",
     ["inferencepools"],
 )
+KEDA: Final = ModuleCrds(
+    "keda",
+    "github.com/kedacore/keda/v2",
+    Path("config", "crd", "bases"),
+    "keda.sh",
+    ["scaledobjects", "scaledjobs", "triggerauthentications", "clustertriggerauthentications"],
+)
+KEDA_EVENTING: Final = ModuleCrds(
+    "keda",
+    "github.com/kedacore/keda/v2",
+    Path("config", "crd", "bases"),
+    "eventing.keda.sh",
+    ["cloudeventsources", "clustercloudeventsources"],
+)
 HTTP_ROUTE: Final = ModuleCrds(
     "gateway-crds",
     "sigs.k8s.io/gateway-api",

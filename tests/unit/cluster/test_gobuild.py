@@ -85,7 +85,9 @@ def test_old_builds_are_removed_and_only_those() -> None:
 
 
 @pytest.mark.parametrize(
-    "tool", [tool for tool in versions.ALL_TOOLS if "dsd-operator.io/" not in tool.package], ids=lambda one: one.name
+    "tool",
+    [t for t in (*versions.ALL_TOOLS, *versions.ON_DEMAND_TOOLS) if "dsd-operator.io/" not in t.package],
+    ids=lambda one: one.name,
 )
 def test_version_is_the_one_that_is_built(tool: Tool) -> None:
     module_file = (gobuild.module_directory(tool) / "go.mod").read_text()

@@ -19,6 +19,7 @@ from tests.integration.conftest import (
 )
 from tests.integration.world import FIRST
 from tools.cluster.api import ApiOnlyCluster
+from tools.leader_worker_set import controller
 from tools.prometheus_operator import crds
 from tools.testbed.kube import Kube
 
@@ -71,6 +72,13 @@ def served(
 def monitored(cluster: ApiOnlyCluster) -> None:
     """The API server knows PodMonitors."""
     crds.install(cluster.kubeconfig, ["podmonitors"])
+
+
+@pytest.fixture(scope="module")
+def grouped(cluster: ApiOnlyCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The API server knows LeaderWorkerSets, and their controller runs."""
+    with controller.running(cluster.kubeconfig, tmp_path_factory.mktemp("controller")):
+        yield
 
 
 @pytest.fixture

@@ -24,11 +24,12 @@ _UID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _NUMBER: Final = re.compile(r"revision \d+")
 
-KINDS: Final = (*resources.APPLIED, *resources.EXTRA)
+KINDS: Final = (*resources.APPLIED, resources.LEADER_WORKER_SET, *resources.EXTRA)
+_WORKLOADS: Final = frozenset({resources.DEPLOYMENT.kind, resources.LEADER_WORKER_SET.kind})
 
 
 def of(stage: "Stage") -> Mapping[str, Any]:
-    """By kind: what is there under the children's name, made comparable."""
+    """By kind: what is there under the children's names, made comparable."""
     found = {kind.kind: _child(stage, child) for kind in KINDS if (child := stage.look(kind)) is not None}
     history = sorted(json.dumps(_child(stage, stored)["data"], sort_keys=True) for stored in stage.stored_templates())
     return {**found, "history": history, "status": _text(stage, stage.status()), "pods": len(stage.pods())}
@@ -46,7 +47,8 @@ def differences(wanted: Any, found: Any, where: str = "") -> list[str]:
 
 
 def _child(stage: "Stage", child: Json) -> Any:
-    meta = {name: value for name, value in child["metadata"].items() if name not in _OF_THE_SERVER}
+    left_out = _OF_THE_SERVER | ({"generation"} if stage.moves and child["kind"] in _WORKLOADS else set())
+    meta = {name: value for name, value in child["metadata"].items() if name not in left_out}
     body = {name: value for name, value in child.items() if name not in ("metadata", "status")}
     if child["kind"] == "ConfigMap" and (file := read(child)) is not None:
         body["data"] = {CONFIG_FILE_NAME: file.model_copy(update={"revision": None}).dump()}

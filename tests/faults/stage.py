@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from dsd_operator.cluster.resources import Resource
+from dsd_operator.cluster.resources import LEADER_WORKER_SET, Resource
+from dsd_operator.render import leader_worker_set as groups
+from dsd_operator.render.labels import is_worker
+from dsd_operator.render.names import names_for
 from tests.faults import final_state, trail
 from tests.faults.access import Access, redirect
 from tests.faults.proxy import Proxy
@@ -15,6 +18,9 @@ from tools.testbed.waiting import wait_for
 
 SECONDS: Final = 90.0
 """Deadline for anything that heals: backoffs end at a minute."""
+
+WORKERS: Final = "127.0.89.1"
+"""Address of all workers: nobody asks them."""
 
 
 class Stage(World):
@@ -30,17 +36,22 @@ class Stage(World):
         self.served: dict[str, StandIn] = {}
         """By the uid of the pod."""
         self.names: dict[str, str] = {}
-        """Of all pods that were served, by uid."""
+        """Of all pods that were served, workers included, by uid."""
+        self.moves = False
+        """Whether engines move to another workload: in how many steps that grows and shrinks is a matter of time."""
 
     def look(self, kind: Resource) -> Json | None:
         """A child of any kind, None also where the API server does not know the kind."""
-        return self._access.get(kind.path(self.namespace, NAME))
+        names = names_for(NAME)
+        name = names.group if kind is LEADER_WORKER_SET else names.base
+        return self._access.get(kind.path(self.namespace, name))
 
     def stored_templates(self) -> list[Json]:
-        """The ControllerRevisions of the resource."""
+        """The ControllerRevisions of the resource; not those of StatefulSets, which take the labels of its pods."""
         query = f"?labelSelector=dsd-operator.io%2Fdeployment%3D{NAME}"
         found = self._access.get(f"/apis/apps/v1/namespaces/{self.namespace}/controllerrevisions{query}")
-        return [{**item, "kind": "ControllerRevision"} for item in (found or {}).get("items", ())]
+        items = [item for item in (found or {}).get("items", ()) if _owner(item) == "DSDDeployment"]
+        return [{**item, "kind": "ControllerRevision"} for item in items]
 
     def version(self) -> str:
         """The resourceVersion of the cluster as it is now."""
@@ -54,14 +65,27 @@ class Stage(World):
         return [pod for pod in found if not pod["metadata"].get("deletionTimestamp")]
 
     def serve(self) -> list[StandIn]:
-        """Play the kubelet: every new pod gets an engine and becomes ready. Returns the engines of the pods there."""
+        """Play the kubelet: every new pod becomes ready, one that is no worker gets an engine, after its workers.
+
+        Returns the engines of the pods there.
+        """
         pods = self.pods()
         for pod in pods:
             uid = pod["metadata"]["uid"]
-            if uid not in self.served and self.config_file() is not None:
-                self.names[uid] = pod["metadata"]["name"]
+            if uid in self.names or not self._joined(pod, pods) or self.config_file() is None:
+                continue
+            self.names[uid] = pod["metadata"]["name"]
+            if is_worker(pod):
+                self.set_pod(pod, WORKERS)
+            else:
                 self.served[uid] = self.engine(pod)
         return [self.served[pod["metadata"]["uid"]] for pod in pods if pod["metadata"]["uid"] in self.served]
+
+    def _joined(self, pod: Json, pods: list[Json]) -> bool:
+        """Whether its workers run: the controller of groups relies on leaders that are ready with them only."""
+        name = pod["metadata"]["name"]
+        mine = [p for p in pods if is_worker(p) and groups.leader_of(p) == name and p["metadata"]["uid"] in self.names]
+        return is_worker(pod) or len(mine) >= groups.size_of(pod) - 1
 
     def settled(self, schedule: Triples, replicas: int) -> bool:
         """Whether everything is as the resource says, and the status says so."""
@@ -132,3 +156,9 @@ class Stage(World):
     @staticmethod
     def _wait(what: str, look: Any, wanted: object, seconds: float) -> None:
         wait_for(what, look, lambda found: found == wanted, seconds, 0.05)
+
+
+def _owner(thing: Json) -> str:
+    """The kind of its first owner."""
+    owners = thing["metadata"].get("ownerReferences") or [{}]
+    return str(owners[0].get("kind", ""))

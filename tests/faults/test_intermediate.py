@@ -10,7 +10,16 @@ import pytest
 
 from dsd_operator.render.extras import EXTRAS
 from tests.faults.conftest import NewStage
-from tests.faults.scenarios import OPTIONS, PLAIN, SCENARIOS, harmless, interrupted, undisturbed
+from tests.faults.scenarios import (
+    OPTIONS,
+    PLAIN,
+    SCENARIOS,
+    SEVERAL_NODES,
+    Scenario,
+    harmless,
+    interrupted,
+    undisturbed,
+)
 from tests.unit.resources import resource
 
 pytestmark = pytest.mark.integration
@@ -36,7 +45,21 @@ def test_killed_in_the_middle(new_stage: NewStage) -> None:
 @pytest.mark.parametrize("name", [name for name in SCENARIOS if ONLY in ("", name)])
 def test_killed_after_each_write(new_stage: NewStage, capsys: pytest.CaptureFixture[str], name: str) -> None:
     """The campaign: each write of each scenario."""
-    scenario = SCENARIOS[name]
+    each_write(new_stage, capsys, name, SCENARIOS[name])
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("grouped")
+@pytest.mark.parametrize("name", [name for name in SEVERAL_NODES if ONLY in ("", name)])
+def test_killed_after_each_write_of_several_nodes(
+    new_stage: NewStage, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """The same for engines over several nodes, and on their way from one kind of workload to the other."""
+    each_write(new_stage, capsys, name, SEVERAL_NODES[name])
+
+
+def each_write(new_stage: NewStage, capsys: pytest.CaptureFixture[str], name: str, scenario: Scenario) -> None:
+    """Kill after each write of a scenario that an undisturbed run has."""
     wanted = undisturbed(new_stage(), scenario)
     killed = 0
     for k in range(1, wanted.writes + 1):

@@ -12,6 +12,7 @@ from tests.unit.resources import CONTEXT, manifests, resource
 
 BASE = "/api/v1/namespaces/team-a"
 APPS = "/apis/apps/v1/namespaces/team-a"
+LWS = "leaderworkerset.x-k8s.io/v1"
 OWN = "/apis/dsd-operator.io/v1alpha1/namespaces/team-a/dsddeployments/demo"
 
 
@@ -34,16 +35,26 @@ def workload(replicas: int = 2, image: str = "a", uid: str = "u") -> Call:
     return write(f"{APPS}/deployments/demo", {**made, "metadata": {**made["metadata"], "uid": uid}})
 
 
+def groups(replicas: int) -> Call:
+    """The LeaderWorkerSet."""
+    made = manifests(resource({"replicas": replicas, "engine.nodes": 2, "engine.tensorParallelSize": 2}))
+    return write(f"/apis/{LWS}/namespaces/team-a/leaderworkersets/demo", made["LeaderWorkerSet"])
+
+
 def test_a_change_goes_forward() -> None:
     found = trail.of([file(1), file(1), file(2, k=1), workload(2), workload(3), workload(3, "b")])
     assert found.goes_back() == []
     assert found.remade() == []
-    assert (len(found.schedules), found.revisions, found.replicas, len(found.templates)) == (2, (1, 2), (2, 3), 2)
+    assert (len(found.schedules), found.revisions) == (2, (1, 2))
+    assert found.replicas == {"deployments": (2, 3)}
+    assert len(found.templates["deployments"]) == 2
 
 
 def test_what_came_back_shows() -> None:
     assert trail.of([workload(3), workload(2), workload(3)]).goes_back() == ["replicas"]
     assert trail.of([workload(image=image) for image in "aba"]).goes_back() == ["templates"]
+    assert trail.of([groups(1), workload(1), groups(2), workload(0)]).goes_back() == [], "each kind has its own course"
+    assert trail.of([groups(1), workload(1), groups(2), workload(0), groups(1)]).goes_back() == ["replicas"]
     assert trail.of([file(1), file(2, k=1), file(3)]).goes_back() == ["schedules"]
     assert trail.of([file(2), file(1, k=1)]).goes_back() == ["revisions"]
     statuses = [write(f"{OWN}/status", {"status": {"observedGeneration": n}}) for n in (2, 1)]

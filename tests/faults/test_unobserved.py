@@ -63,7 +63,7 @@ def test_a_change_whose_event_was_lost(blind: Stage) -> None:
     blind.wait_status("the newest generation", lambda status: status.get("observedGeneration") == generation)
     blind.wait_settled(SECOND, 3)
     assert identity(blind) == before
-    assert blind.trail().replicas == (3,)
+    assert blind.trail().replicas == {"deployments": (3,)}
     assert blind.trail().deleted == ()
 
 

@@ -23,9 +23,9 @@ class Trail:
     """`plural/name` of what a DELETE asked for."""
     uids: Mapping[str, tuple[str, ...]]
     """By plural: the objects that were written."""
-    templates: tuple[str, ...]
-    """Pod templates of the workload, as text."""
-    replicas: tuple[int | None, ...]
+    templates: Mapping[str, tuple[str, ...]]
+    """Pod templates of the workloads, as text, by plural: engines may move from one kind to the other."""
+    replicas: Mapping[str, tuple[int | None, ...]]
     schedules: tuple[str, ...]
     """Schedules of the ConfigMap, as text."""
     revisions: tuple[int, ...]
@@ -38,12 +38,12 @@ class Trail:
 
     def goes_back(self) -> list[str]:
         """Values that came back after they had been replaced, or numbers that fell."""
-        sequences: Mapping[str, tuple[Any, ...]] = {
-            "templates": self.templates,
-            "replicas": self.replicas,
-            "schedules": self.schedules,
+        sequences: Mapping[str, Iterable[tuple[Any, ...]]] = {
+            "templates": self.templates.values(),
+            "replicas": self.replicas.values(),
+            "schedules": [self.schedules],
         }
-        repeated = [name for name, values in sequences.items() if len(set(values)) < len(values)]
+        repeated = [name for name, each in sequences.items() if any(len(set(values)) < len(values) for values in each)]
         numbers = {"revisions": self.revisions, "generations": self.generations}
         return [*repeated, *(name for name, values in numbers.items() if list(values) != sorted(values))]
 
@@ -53,14 +53,21 @@ def of(calls: Iterable[Call]) -> Trail:
     written = [call for call in calls if call.write and call.reached]
     answers = [(call.parts, call.answer) for call in written if call.answer and call.verb != "DELETE"]
     children = [(parts[1] or "", answer) for parts, answer in answers if parts[1] != "events" and parts[3] is None]
-    workloads = [answer for plural, answer in children if plural in ("deployments", "leaderworkersets")]
+    workloads = {
+        plural: [answer for kind, answer in children if kind == plural]
+        for plural in ("deployments", "leaderworkersets")
+    }
     files = [file for plural, answer in children if plural == "configmaps" and (file := read(answer)) is not None]
     statuses = [answer["status"] for parts, answer in answers if parts[3] == "status" and answer.get("status")]
     return Trail(
         deleted=tuple(f"{c.parts[1]}/{c.parts[2]}" for c in written if c.verb == "DELETE"),
         uids={plural: _each(children, plural) for plural in sorted({plural for plural, _ in children})},
-        templates=_steps(_template(workload) for workload in workloads),
-        replicas=_steps(workload["spec"].get("replicas") for workload in workloads),
+        templates={plural: _steps(map(_template, each)) for plural, each in workloads.items() if each},
+        replicas={
+            plural: _steps(workload["spec"].get("replicas") for workload in each)
+            for plural, each in workloads.items()
+            if each
+        },
         schedules=_steps(json.dumps([r.triple() for r in file.ranges]) for file in files),
         revisions=_steps(file.revision.number for file in files if file.revision is not None),
         generations=_steps(int(status.get("observedGeneration", 0)) for status in statuses),

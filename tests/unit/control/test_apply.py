@@ -184,7 +184,7 @@ async def test_no_pod_mounts_what_is_a_stranger_s_or_runs_as_one(
     assert {"ServiceAccount", "ConfigMap", "Service"} - {kind} <= set(server.applied)
     assert not {kind, workload} & set(server.applied)
     (failure,) = report.failures
-    assert (failure.kind, failure.foreign) == (kind, True)
+    assert (failure.kind, failure.foreign, failure.in_use) == (kind, True, False)
     del server.live[kind]
     assert not (await run(server, memory, **CACHE, **changes)).failures
     assert server.applied[-2:] == [kind, workload]

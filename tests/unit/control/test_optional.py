@@ -50,6 +50,13 @@ async def test_a_missing_kind_is_named_and_looked_for_again_without_a_backoff() 
     assert not server.applied
 
 
+async def test_an_api_server_that_asks_for_a_pause_gets_it() -> None:
+    for asked, again in ((1.0, LOOK_AGAIN_SECONDS), (90.0, 90.0)):
+        server: Any = Server(fails=Retry(429, "later", asked))
+        report = await bring(server, pod_monitor(WANTED), Memory("u"))
+        assert (report.retry, report.again) == (False, again)
+
+
 async def test_it_is_applied_once_and_looked_at_in_every_pass() -> None:
     server: Any = Server()
     memory = Memory("u")

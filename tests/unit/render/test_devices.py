@@ -47,6 +47,8 @@ def test_every_vendors_devices_count(name: str) -> None:
         split(4, resources={"limits": {"cpu": "8", "example.com/fpga": 1}}),
         split(4, resources={"limits": {"nvidia.com/gpu": 4}}),
         split(4, resources={"limits": {"nvidia.com/gpu": 2, "nvidia.com/mig-1g.10gb": 2}}),
+        split(2, resources={"claims": [{"name": "gpus"}], "limits": {"nvidia.com/gpu": 1}}, **{"podTemplate.spec": {
+            "resourceClaims": [{"name": "gpus", "resourceClaimTemplateName": "two"}]}}),
         split(2, resources={"claims": [{"name": "gpus"}]}, **{"podTemplate.spec": {"resourceClaims": [
             {"name": "gpus", "resourceClaimTemplateName": "two-gpus"}]}}),
         {"resources": {"limits": {"nvidia.com/gpu": 0}}},

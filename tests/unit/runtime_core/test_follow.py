@@ -5,6 +5,7 @@ import socket
 import pytest
 
 from dsd_runtime import follow
+from dsd_runtime.protocol import DRAIN_TIMEOUT_ENV
 from dsd_runtime.usage import UsageError
 
 
@@ -41,6 +42,14 @@ def test_a_leader_that_is_gone_is_not_waited_for() -> None:
         port = server.getsockname()[1]
     follow.wait_for_leader({follow.LEADER_ENV: "127.0.0.1"}, port)
     follow.wait_for_leader({follow.LEADER_ENV: "no-such-leader.invalid"}, port)
+
+
+def test_the_leader_has_its_time_to_drain_and_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(follow, "wait_while", lambda _, seconds: waited.append(seconds))
+    for environment in ({}, {DRAIN_TIMEOUT_ENV: "600"}):
+        follow.wait_for_leader({follow.LEADER_ENV: "127.0.0.1", **environment})
+    assert waited == [30 + follow.MARGIN_SECONDS, 600 + follow.MARGIN_SECONDS]
 
 
 def test_outside_of_a_group_it_is_refused() -> None:

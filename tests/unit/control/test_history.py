@@ -54,7 +54,7 @@ class Shared:
 
     def __init__(self, **metadata: Any) -> None:
         name = history_name(resource(), envelope_hash(envelope(resource().spec)))
-        readable = {"envelope": {}, "pods": {"template": {"spec": {}}}}
+        readable: dict[str, Any] = {"envelope": {}, "pods": {"template": {"spec": {}}}}
         self.revisions = [
             {"metadata": {"name": name, "labels": LABELS, **metadata}, "data": readable, "revision": number}
             for number in range(100, 100 + 2 * LIMIT)

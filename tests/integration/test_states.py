@@ -436,7 +436,12 @@ def test_a_change_that_mends_is_on_its_way_though_a_pod_from_before_it_still_cra
     place.wait_condition("Progressing", status="True", reason="RollingOut")
     place.wait_condition("Ready", status="False", reason="RollingOut")
     before = {pod["metadata"]["name"] for pod in broken}
-    (left,) = [pod for pod in place.kube.list("Pod", place.namespace) if pod["metadata"]["name"] in before and not
-               pod["metadata"].get("deletionTimestamp")]  # fmt: skip
+
+    def staying() -> list[Json]:
+        found = [pod for pod in place.kube.list("Pod", place.namespace) if pod["metadata"]["name"] in before]
+        return [pod for pod in found if not pod["metadata"].get("deletionTimestamp")]
+
+    (left,) = wait_for("one of the two to go", staying, lambda pods: len(pods) == 1, 20, 0.05)
     assert left["status"]["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 2
-    assert place.condition("Available")["reason"] == "EngineArgumentInvalid", "why nothing serves now"
+    place.wait_condition("Progressing", status="True", reason="RollingOut")
+    place.wait_condition("Available", status="False", reason="EngineArgumentInvalid")

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from dsd_runtime.schedule import Ranges, from_triples, schedule_hash
+from tests.e2e.fleet import NAMESPACE as FLEET
 from tests.e2e.outage import is_ready
 from tools.cluster import api, images, paths
 from tools.cluster.images import Images
@@ -24,7 +25,7 @@ from tools.testbed.engine import in_use
 from tools.testbed.handle import CHANGE_TIMEOUT, Handle, identity, names_of
 from tools.testbed.install import Installation
 from tools.testbed.kube import Json
-from tools.testbed.site import site
+from tools.testbed.site import remove, site
 from tools.testbed.waiting import wait_for
 from tools.testbed.workload import DRAFTERS, TARGET, prompts
 
@@ -95,7 +96,11 @@ def old(tmp_path: Path) -> Iterator[Version]:
 
 @pytest.fixture
 def bare(installation: Installation) -> Iterator[Installation]:
-    """A node that never had an operator, and at the end has this checkout's."""
+    """A node that never had an operator, and at the end has this checkout's.
+
+    The engines that other tests share go first: not every selection has the test that removes them.
+    """
+    remove(installation.kube, FLEET)
     metadata = [found["metadata"] for found in installation.kube.list("DSDDeployment", None)]
     others = [f"{m['namespace']}/{m['name']}" for m in metadata]
     assert not others, f"an older CRD would take fields from the DSDDeployments {others}: remove them and run it again"

@@ -8,7 +8,8 @@ from tools.testbed.engine import Engine, in_use
 from tools.testbed.handle import CHANGE_TIMEOUT, Handle, current_condition, identity
 from tools.testbed.install import Installation
 from tools.testbed.kube import Json
-from tools.testbed.packets import dropped, process_of
+from tools.testbed.packets import dropped
+from tools.testbed.processes import process_of
 from tools.testbed.waiting import wait_for
 
 pytestmark = pytest.mark.e2e

@@ -3,11 +3,7 @@
 Each generation of two engines takes minutes on this node, so it is for `make test-long`.
 """
 
-import os
-import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -17,8 +13,8 @@ from tests.states import check_events, expected_health, health, named, shows, un
 from tools.testbed import manifests
 from tools.testbed.handle import CHANGE_TIMEOUT, START_TIMEOUT, Handle
 from tools.testbed.install import Installation
-from tools.testbed.kube import Json
-from tools.testbed.packets import dropped, process_of, processes_of
+from tools.testbed.packets import dropped
+from tools.testbed.processes import hanging, process_of
 from tools.testbed.site import site
 from tools.testbed.waiting import wait_for
 from tools.testbed.workload import DRAFTERS, TARGET
@@ -80,20 +76,6 @@ def reach(handle: Handle, name: str) -> None:
     events = wait_for("its Events", handle.events, lambda e: not untold(e, found["status"]), CHANGE_TIMEOUT, 0.2)
     check_events(events, found["status"], state, *(named(each) for each in REACHED))
     assert health(found) == expected_health(state)
-
-
-@contextmanager
-def hanging(pod: Json) -> Iterator[None]:
-    """Stop the engine's processes; they answer no probe until the block ends."""
-    stopped = [pid for pid in processes_of(pod) if b"vllm" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-    assert stopped
-    for pid in stopped:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in stopped:
-            os.kill(pid, signal.SIGCONT)
 
 
 def without_plugin(handle: Handle) -> None:

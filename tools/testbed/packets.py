@@ -3,34 +3,12 @@
 A NetworkPolicy would need a plugin that enforces it; a rule in the pod's namespace does the same and ends with the pod.
 """
 
-import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from tools.testbed.kube import Json
-
-
-def process_of(pod: Json) -> int | None:
-    """A process of `pod` on this machine; None when it runs elsewhere."""
-    return next(processes_of(pod), None)
-
-
-def processes_of(pod: Json) -> Iterator[int]:
-    """The processes of `pod` on this machine, found by the pod's UID in their cgroup paths."""
-    uid = pod["metadata"]["uid"]
-    pattern = re.compile(f"pod({re.escape(uid)}|{re.escape(uid.replace('-', '_'))})")
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and pattern.search(_cgroups(entry)):
-            yield int(entry.name)
-
-
-def _cgroups(process: Path) -> str:
-    try:
-        return (process / "cgroup").read_text()
-    except OSError:  # it ended meanwhile
-        return ""
+from tools.testbed.processes import process_of
 
 
 @contextmanager

@@ -71,11 +71,20 @@ def verified_tokens(engine: Engine, made: int) -> tuple[set[int], set[int]]:
     The first steps after those that the status knew of are let pass: K is chosen one step before its use. The page may
     be behind the status, so steps are counted from the status.
     """
-    wanted = made + 2
-    before = wait_for(f"step {wanted}", engine.metrics, lambda now: count(now) >= wanted, CHANGE_TIMEOUT, 0.05)
+    before = page_after(engine, made + 2)
     after = after_steps(engine, before, WINDOW_STEPS, DECODE_STEPS)
     every, decoding = (growth(read(before), read(after)) for read in (steps_by_k, decode_steps_by_k))
     return set(every), set(decoding)
+
+
+def page_after(engine: Engine, step: float) -> str:
+    """The metrics with all that was counted up to this step.
+
+    An engine writes the file of its counters first, that of its histograms next, and a page may be read in between. So
+    the first page that shows the step is let pass: once the counters move again, the histograms have followed.
+    """
+    first = wait_for(f"step {step}", engine.metrics, lambda now: count(now) >= step, CHANGE_TIMEOUT, 0.05)
+    return wait_for("steps after it", engine.metrics, lambda now: count(now) > count(first), CHANGE_TIMEOUT, 0.05)
 
 
 def after_steps(engine: Engine, before: str, steps: int, decode_steps: int) -> str:

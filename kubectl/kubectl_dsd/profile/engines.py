@@ -41,23 +41,22 @@ class Engine:
         """The counters right after the page has changed.
 
         The page follows the engine by up to 0.2 s, and a window whose ends are each off by that is wrong by percents.
-        Right after a change the page is fresh, at both ends alike.
+        Right after a change the page is fresh, at both ends alike, once all of it has changed.
         """
         deadline = time.monotonic() + EDGE_DEADLINE
-        text, at = self._look()
-        before = _step_lines(text)
-        while _step_lines(text) == before and time.monotonic() < deadline:
-            text, at = self._look()
-        return read(text, at)
+        before = found = self._look()
+        while not (found.whole and _steps(found) != _steps(before)) and time.monotonic() < deadline:
+            found = self._look()
+        return found
 
-    def _look(self) -> tuple[str, float]:
+    def _look(self) -> Reading:
         started = time.monotonic()
         text = self.scrape()
-        return text, (started + time.monotonic()) / 2
+        return read(text, (started + time.monotonic()) / 2)
 
 
-def _step_lines(text: str) -> list[str]:
-    return [line for line in text.splitlines() if line.startswith(STEPS)]
+def _steps(reading: Reading) -> object:
+    return reading.series.get(STEPS)
 
 
 @dataclass(frozen=True)

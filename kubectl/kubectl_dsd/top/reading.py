@@ -21,6 +21,7 @@ EMITTED: Final = "dsd_emitted_tokens_total"
 DRAFTED: Final = "dsd_draft_tokens_total"
 ACCEPTED: Final = "dsd_accepted_tokens_total"
 BATCH_SUM: Final = "dsd_step_batch_size_sum"
+BATCH_COUNT: Final = "dsd_step_batch_size_count"
 PRICED_SECONDS: Final = "dsd_step_duration_seconds_sum"
 PRICED_STEPS: Final = "dsd_step_duration_seconds_count"
 K_NOW: Final = "dsd_num_speculative_tokens"
@@ -41,6 +42,14 @@ class Reading:
     def total(self, name: str, **labels: str) -> float:
         """The sum of the samples called `name` that carry `labels`; 0 when there are none."""
         return total(self.series, name, labels)
+
+    @property
+    def whole(self) -> bool:
+        """Whether counters and histograms are of the same steps, each of which is in both.
+
+        An engine keeps them in two files and writes one after the other; what is read in between is of two times.
+        """
+        return self.total(STEPS) == self.total(BATCH_COUNT)
 
     def labels_of(self, name: str) -> list[dict[str, str]]:
         """The labels of each sample called `name`."""

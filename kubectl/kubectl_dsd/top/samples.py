@@ -17,6 +17,8 @@ from kubectl_dsd.top.rates import Rates, combined
 from kubectl_dsd.top.reading import K_NOW, KV_CACHE, PLUGIN, REVISION, RUNNING, WAITING, Growth, Reading, growth, read
 
 _AT_ONCE: Final = 16
+_READS: Final = 3
+"""At most, for one look. An engine changes its page five times a second, within a millisecond."""
 
 State = Literal["serving", "plugin-off", "unreachable", "blocked", "starting", "ending"]
 Identity = tuple[str, int]
@@ -113,12 +115,20 @@ class Watcher:
         if not can_serve(pod):
             return PodSample(*place, "ending", "ended or being deleted")
         try:
-            text = self._cluster.pod_get(place[0], place[2], "/metrics").decode()
-            reading = read(text, time.monotonic())
+            reading = self._read(place[0], place[2])
         except (Failure, ValueError) as failure:
             return PodSample(*place, *self._why(pod, failure))
         before = self._before.get(identity(pod))
         return PodSample(*place, *_mode(reading), reading, growth(before, reading) if before else None)
+
+    def _read(self, namespace: str, pod: str) -> Reading:
+        """The page, read again where it was read in the middle of a change."""
+        for _ in range(_READS):
+            text = self._cluster.pod_get(namespace, pod, "/metrics").decode()
+            reading = read(text, time.monotonic())
+            if reading.whole:
+                break
+        return reading
 
     def _why(self, pod: Json, failure: Exception) -> tuple[State, str]:
         """Why a pod gives no metrics: what asking for its status says, else the failure itself."""

@@ -31,16 +31,22 @@ def pod(name: str, *, ready: bool = True, restarts: int = 0, phase: str = "Runni
     }
 
 
-def page(emitted: float, mode: str = "on") -> str:
-    """A page with what this test needs."""
+def page(emitted: float, mode: str = "on", batches: float | None = None) -> str:
+    """A page with what this test needs. `batches` is not the steps where it is read in the middle of a change."""
+    steps = emitted / 2
+    counted = steps if batches is None else batches
     return f"""# TYPE dsd_plugin_info gauge
 dsd_plugin_info{{mode="{mode}"}} 1
 # TYPE dsd_num_speculative_tokens gauge
 dsd_num_speculative_tokens{{engine="0"}} 2
 # TYPE dsd_steps_total counter
-dsd_steps_total{{k="2",concurrency="1"}} {emitted / 2}
+dsd_steps_total{{k="2",concurrency="1"}} {steps}
 # TYPE dsd_emitted_tokens_total counter
 dsd_emitted_tokens_total{{k="2",concurrency="1"}} {emitted}
+# TYPE dsd_step_batch_size histogram
+dsd_step_batch_size_bucket{{le="+Inf"}} {counted}
+dsd_step_batch_size_count {counted}
+dsd_step_batch_size_sum {counted}
 """
 
 
@@ -51,6 +57,8 @@ class Server(Cluster):
         self.present: list[Json] = []
         self.pages: dict[str, str | ApiFailure] = {}
         self.policies: list[Json] = []
+        self.torn: list[str] = []
+        """Pages that are given first, each once."""
 
     def pods(self, deployment: Mapping[str, Any]) -> list[Json]:  # noqa: ARG002 - there is one
         """The pods."""
@@ -58,7 +66,7 @@ class Server(Cluster):
 
     def pod_get(self, namespace: str, pod: str, path: str, port: int = 0, timeout: float = 0) -> bytes:  # noqa: ARG002
         """A pod's page, or its failure; an engine's status fails like its page."""
-        found = self.pages[pod]
+        found = self.torn.pop() if self.torn and path == "/metrics" else self.pages[pod]
         if isinstance(found, ApiFailure):
             raise found
         return found.encode() if path == "/metrics" else b'{"mode": "on"}'
@@ -96,6 +104,20 @@ def test_the_second_look_has_rates() -> None:
     assert second["rates"]["tokensPerStep"] == 2
     assert second["rates"]["tokensPerSecond"] > 0
     assert (second["state"], second["numSpeculativeTokens"], second["note"]) == ("serving", [2], None)
+
+
+@pytest.mark.parametrize(("torn", "size"), [(2, 1), (9, 0.5)], ids=["for-a-moment", "at-each-reading"])
+def test_a_page_that_is_just_being_changed_is_read_again_but_not_for_ever(torn: int, size: float) -> None:
+    server = Server()
+    server.present, server.pages = [pod("a")], {"a": page(100)}
+    watch = watcher(server)
+    watch.look()
+
+    server.pages["a"], server.torn = page(160), [page(160, batches=65)] * torn
+    (row,) = watch.look().pods
+
+    assert row.rates is not None
+    assert row.rates.batch_size == size
 
 
 def test_a_restarted_engine_has_no_rates_until_its_second_look() -> None:

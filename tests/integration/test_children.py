@@ -117,7 +117,7 @@ def test_an_object_of_somebody_else_is_left_alone_until_it_goes(world: World, ki
     for other in {"ServiceAccount", "ConfigMap", "Service"} - {kind}:
         world.wait_child(other)
     assert world.child("Deployment") is None, "its pods would mount what is not ours, or run as it"
-    assert "ForeignObject" in {event["reason"] for event in world.events()}
+    world.wait_event("ForeignObject")
 
     world.kube.delete(kind, world.namespace, NAME)
     world.wait_stored(FIRST)

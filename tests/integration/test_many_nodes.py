@@ -127,7 +127,7 @@ def test_without_the_kind_it_says_so_and_heals(world: World, cluster: ApiOnlyClu
     assert "set spec.engine.nodes to 1" in ready["message"]
     world.wait_condition("Available", status="False", reason="ApiMissing")
     world.wait_condition("Progressing", status="False", reason="ApiMissing")
-    assert any(event["reason"] == "ApiMissing" for event in world.events())
+    world.wait_event("ApiMissing")
     world.wait_child("ConfigMap")
     world.wait_child("Service")
     assert world.child("Deployment") is None
@@ -434,7 +434,7 @@ def test_engines_that_do_not_get_ready_in_time(world: World, tmp_path: Path, mon
     late = world.wait_condition("Progressing", status="False", reason="ProgressDeadlineExceeded")
     assert "waits for a node" in late["message"]
     world.wait_condition("Ready", status="False", reason="ProgressDeadlineExceeded")
-    assert "ProgressDeadlineExceeded" in {event["reason"] for event in world.events()}
+    world.wait_event("ProgressDeadlineExceeded")
 
     operator.kill()
     operator.start()

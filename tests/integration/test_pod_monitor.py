@@ -60,7 +60,7 @@ def test_without_the_kind_everything_else_goes_on_and_it_heals(place: World, bar
     assert "install the CRDs of the Prometheus operator" in ready["message"]
     place.wait_condition("Available", status="True")
     place.wait_condition("Progressing", status="False", reason="RolledOut")
-    assert any(event["reason"] == "ApiMissing" for event in place.events())
+    place.wait_event("ApiMissing")
 
     place.schedule(SECOND)  # nothing waits for a monitor
     place.wait_schedule(1)

@@ -223,6 +223,10 @@ class World:
         found = self.kube.list("Event", self.namespace)
         return [event for event in found if event["involvedObject"]["kind"] == "DSDDeployment"]
 
+    def wait_event(self, reason: str) -> None:
+        """Wait for an Event about the resource; it is posted after the status that it tells of."""
+        wait_for(f"an Event {reason}", self.events, lambda found: any(e["reason"] == reason for e in found), SECONDS)
+
     def versions(self) -> Mapping[str, str]:
         """resourceVersion of the resource, its children and everything else of ours in the namespace."""
         kinds = ("DSDDeployment", *CHILDREN, "ReplicaSet", "Pod")

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import yaml
 
 from tests.chart import rendered
 from tests.integration.world import World
 from tools.cluster.api import ApiOnlyCluster, kubectl
+from tools.testbed import login
 from tools.testbed.crd import wait_established
 from tools.testbed.kube import Kube
 
@@ -92,11 +92,7 @@ def prepare(kubeconfig: Path) -> None:
 
 def log_in(kubeconfig: Path, path: Path) -> None:
     """Write a kubeconfig with a fresh token of the operator's own service account."""
-    token = _Admin(kubeconfig).run("create", "token", RELEASE, "--namespace", SYSTEM, "--duration=2h").strip()
-    content = yaml.safe_load(kubeconfig.read_text())
-    content["users"] = [{"name": "operator", "user": {"token": token}}]
-    content["contexts"][0]["context"]["user"] = "operator"
-    path.write_text(yaml.safe_dump(content))
+    login.log_in(kubeconfig, SYSTEM, RELEASE, path)
 
 
 def not_allowed(events: Iterable[Mapping[str, Any]]) -> list[str]:

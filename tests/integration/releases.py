@@ -1,17 +1,15 @@
 """Releases of the chart on an API server of their own: helm, kubectl, and the operator as a release would run it."""
 
 import json
-import os
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from tests.chart import CHART
 from tools.cluster.api import program
+from tools.testbed import login
 from tools.testbed.crd import wait_established
 
 CRD: Final = "dsddeployments.dsd-operator.io"
@@ -88,11 +86,4 @@ class Release:
 
     def log_in(self, path: Path) -> Path:
         """Write a kubeconfig with a token of the release's ServiceAccount and nothing else."""
-        account = self.settings()["SERVICE_ACCOUNT"]
-        token = self.commands.ok("kubectl", "create", "token", account, "--namespace", self.namespace).strip()
-        content = yaml.safe_load(self.commands.kubeconfig.read_text())
-        content["users"] = [{"name": "operator", "user": {"token": token}}]
-        content["contexts"][0]["context"]["user"] = "operator"
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            yaml.safe_dump(content, file)
-        return path
+        return login.log_in(self.commands.kubeconfig, self.namespace, self.settings()["SERVICE_ACCOUNT"], path)

@@ -9,7 +9,7 @@ from an authority of our own. Its admission webhooks are left out: they only ref
 import os
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -22,6 +22,7 @@ from tools.cluster.certificates import Authority
 from tools.cluster.versions import KEDA_METRICS_SERVER, KEDA_OPERATOR
 from tools.monitoring.server import end_with_parent
 from tools.testbed.aggregated import AggregatedApi
+from tools.testbed.login import log_in
 from tools.testbed.module_crds import KEDA, KEDA_EVENTING, module_folder
 
 NAMESPACE: Final = "keda"
@@ -61,10 +62,12 @@ def running(kubeconfig: Path, folder: Path) -> Iterator[None]:
     KEDA.install(kubeconfig)
     KEDA_EVENTING.install(kubeconfig)
     _grant(kubeconfig)
-    place = _Place(folder, _log_in(kubeconfig, folder / "kubeconfig"), *ports.free_ports(3))
+    login = log_in(kubeconfig, NAMESPACE, ACCOUNT, folder / "kubeconfig")
+    place = _Place(folder, login, *ports.free_ports(3))
     _certify(place.certificates)
-    with _operator(place) as operator, _metrics_server(place) as server:
-        processes = {"operator": operator, "metrics-server": server}
+    commands = {"operator": _operator(place), "metrics-server": _metrics_server(place)}
+    with ExitStack() as stack:
+        processes = {name: stack.enter_context(_process(each, _log(folder, name))) for name, each in commands.items()}
         with _METRICS.served(kubeconfig, place.metrics, lambda: _ended(folder, processes)):
             yield
 
@@ -77,16 +80,6 @@ def _grant(kubeconfig: Path) -> None:
     _kubectl(kubeconfig, "apply", *(word for file in _RIGHTS for word in ("-f", str(config / file))))
 
 
-def _log_in(kubeconfig: Path, path: Path) -> Path:
-    token = _kubectl(kubeconfig, "create", "token", ACCOUNT, "--namespace", NAMESPACE, "--duration=2h").strip()
-    content = yaml.safe_load(kubeconfig.read_text())
-    content["users"] = [{"name": ACCOUNT, "user": {"token": token}}]
-    content["contexts"][0]["context"]["user"] = ACCOUNT
-    path.touch(mode=0o600)
-    path.write_text(yaml.safe_dump(content))
-    return path
-
-
 def _certify(folder: Path) -> None:
     """One certificate for both: they show it to each other, and the metrics server to the API server."""
     folder.mkdir(parents=True)
@@ -95,24 +88,21 @@ def _certify(folder: Path) -> None:
     authority.issue("tls", "keda", addresses=["IP:127.0.0.1"])
 
 
-@contextmanager
-def _operator(place: _Place) -> Iterator["subprocess.Popen[bytes]"]:
-    options = [
+def _operator(place: _Place) -> list[str | Path]:
+    return [
+        program(KEDA_OPERATOR.name),
         f"--kubeconfig={place.login}",
         f"--cert-dir={place.certificates}",
         f"--metrics-service-bind-address=127.0.0.1:{place.operator}",
         f"--health-probe-bind-address=127.0.0.1:{place.health}",
         "--enable-prometheus-metrics=false",
     ]
-    with _process([program(KEDA_OPERATOR.name), *options], place.folder / "operator.log") as started:
-        yield started
 
 
-@contextmanager
-def _metrics_server(place: _Place) -> Iterator["subprocess.Popen[bytes]"]:
-    logins = [f"--{use}kubeconfig={place.login}" for use in ("", "lister-", "authentication-", "authorization-")]
-    options = [
-        *logins,
+def _metrics_server(place: _Place) -> list[str | Path]:
+    return [
+        program(KEDA_METRICS_SERVER.name),
+        *(f"--{use}kubeconfig={place.login}" for use in ("", "lister-", "authentication-", "authorization-")),
         "--bind-address=127.0.0.1",
         f"--secure-port={place.metrics}",
         f"--cert-dir={place.certificates}",
@@ -121,8 +111,6 @@ def _metrics_server(place: _Place) -> Iterator["subprocess.Popen[bytes]"]:
         f"--metrics-service-address=127.0.0.1:{place.operator}",
         "--port=0",
     ]
-    with _process([program(KEDA_METRICS_SERVER.name), *options], place.folder / "metrics-server.log") as started:
-        yield started
 
 
 @contextmanager
@@ -149,9 +137,12 @@ def _ended(folder: Path, processes: Mapping[str, "subprocess.Popen[bytes]"]) -> 
     gone = next((name for name, process in processes.items() if process.poll() is not None), None)
     if gone is None:
         return ""
-    log = shell.tail((folder / f"{gone}.log").read_text(errors="replace"))
-    return f"KEDA's {gone} ended:\n{log}"
+    return f"KEDA's {gone} ended:\n{shell.tail(_log(folder, gone).read_text(errors='replace'))}"
 
 
-def _kubectl(kubeconfig: Path, *arguments: str, given: str | None = None) -> str:
-    return shell.run([kubectl(), "--kubeconfig", kubeconfig, *arguments], stdin=given)
+def _log(folder: Path, name: str) -> Path:
+    return folder / f"{name}.log"
+
+
+def _kubectl(kubeconfig: Path, *arguments: str, given: str | None = None) -> None:
+    shell.run([kubectl(), "--kubeconfig", kubeconfig, *arguments], stdin=given)

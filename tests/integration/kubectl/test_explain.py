@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from dsd_operator.api import parse
 from dsd_operator.render.labels import labels as render_labels
@@ -24,6 +23,7 @@ from tests.integration.pod_addresses import pod_address
 from tests.integration.world import World
 from tools.cluster.api import ApiOnlyCluster
 from tools.testbed.kube import Json, Kube
+from tools.testbed.login import log_in
 from tools.testbed.waiting import wait_for
 
 pytestmark = pytest.mark.integration
@@ -454,7 +454,6 @@ def test_a_pod_that_came_back_is_a_warning(scene: Scene) -> None:
 
 def test_what_may_not_be_read_is_named(scene: Scene, place: World, tmp_path: Path, cluster: ApiOnlyCluster) -> None:
     """A person with the right to read deployments alone."""
-    content = yaml.safe_load(cluster.kubeconfig.read_text())
     rules = [{"apiGroups": ["dsd-operator.io"], "resources": ["dsddeployments"], "verbs": ["get", "list"]}]
     role = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -465,11 +464,9 @@ def test_what_may_not_be_read_is_named(scene: Scene, place: World, tmp_path: Pat
     place.apply(role)
     place.kubectl("create", "serviceaccount", "person")
     place.kubectl("create", "rolebinding", "person", "--role=reader", f"--serviceaccount={place.namespace}:person")
-    content["users"] = [{"name": "person", "user": {"token": place.kubectl("create", "token", "person").strip()}}]
-    content["contexts"][0]["context"]["user"] = "person"
-    (tmp_path / "config").write_text(yaml.safe_dump(content))
+    login = log_in(cluster.kubeconfig, place.namespace, "person", tmp_path / "config")
     scene.status("InvalidSpec", "engine.extraArgs[0]: no")
-    person = Dsd(tmp_path / "config", place.namespace)
+    person = Dsd(login, place.namespace)
     found = person.json("explain", scene.name)
     assert found["findings"][0]["reason"] == "InvalidSpec"
     assert any("you may not list pods" in text for text in found["unseen"])

@@ -14,6 +14,7 @@ from typing import Any, Final
 from dsd_operator.api import DSDDeployment
 from dsd_operator.reconcile.memory import Crash, Memory
 from dsd_operator.render import leader_worker_set as groups
+from dsd_operator.status.conditions import condition_of
 from dsd_operator.status.observed import Observed
 from dsd_operator.status.pods import Fault, can_serve, fault_of, is_ready, name_of
 from dsd_operator.status.reasons import ConditionType, Reason
@@ -41,8 +42,7 @@ def earlier_crashes(resource: DSDDeployment, observed: Observed, memory: Memory)
 
 def _told(resource: DSDDeployment, pods: Iterable[Pod]) -> Iterator[tuple[str, Crash]]:
     """The crash that the status speaks of, if it is about the present spec, and a pod has come in the place."""
-    conditions: Iterable[Mapping[str, Any]] = resource.status.get("conditions") or ()
-    ready: Mapping[str, Any] = next((c for c in conditions if c.get("type") == ConditionType.READY), {})
+    ready = condition_of(resource.status, ConditionType.READY)
     found, reason = _TOLD.match(str(ready.get("message", ""))), ready.get("reason")
     if found is None or reason not in set(Reason) or ready.get("observedGeneration") != resource.metadata.generation:
         return

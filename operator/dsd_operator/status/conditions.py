@@ -22,6 +22,11 @@ class Condition:
     message: str
 
 
+def condition_of(status: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    """The condition of this type in the status of any object; empty where it has none."""
+    return next((c for c in status.get("conditions") or () if c.get("type") == kind), {})
+
+
 def merge_conditions(
     old: Iterable[Mapping[str, Any]], new: Iterable[Condition], generation: int, now: str
 ) -> list[dict[str, Any]]:

@@ -5,13 +5,12 @@ are times that the objects carry, so an operator that starts anew counts on. Tha
 worker is ready, which has no probe: else a group that crashes and is made anew again and again would get on for ever.
 """
 
-from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
 
 from dsd_operator.api import DSDDeployment
 from dsd_operator.render import leader_worker_set as groups
 from dsd_operator.render.deadline import group_deadline
+from dsd_operator.status.conditions import condition_of
 from dsd_operator.status.reasons import ConditionType, Reason
 from dsd_operator.status.workload import Workload
 
@@ -20,8 +19,7 @@ def overdue(resource: DSDDeployment, workload: Workload, now: str) -> bool:
     """Whether the time is over, for a roll-out that is not done. It stays over until there is progress."""
     if not workload.moved_at:
         return False
-    conditions: Iterable[Mapping[str, Any]] = resource.status.get("conditions") or ()
-    told: Mapping[str, Any] = next((c for c in conditions if c.get("type") == ConditionType.PROGRESSING), {})
+    told = condition_of(resource.status, ConditionType.PROGRESSING)
     since = str(told.get("lastTransitionTime") or "")
     if told.get("reason") == Reason.PROGRESS_DEADLINE_EXCEEDED:
         return workload.moved_at <= since

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+from dsd_operator.status.conditions import condition_of
+
 Pod = Mapping[str, Any]
 
 
 def condition(pod: Pod, kind: str) -> Mapping[str, Any]:
     """The pod's condition of this type; empty where it has none."""
-    conditions = pod.get("status", {}).get("conditions") or []
-    return next((c for c in conditions if c.get("type") == kind), {})
+    return condition_of(pod.get("status", {}), kind)
 
 
 def ready_since(pod: Pod) -> str:
